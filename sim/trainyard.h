@@ -418,9 +418,11 @@ struct ty_plan_options {
     uint32_t n_shards;        /* 0: all rows */
     const char *const *merge; /* [n_merge] rows.csv of shards, whose rows are kept */
     size_t n_merge;
-    const char *folder;       /* for plan.json, rows.csv and best.yaml; NULL: nowhere */
+    const char *folder;       /* for plan.json, rows.csv, best.yaml and pictures; NULL: nowhere */
     bool resume;              /* keep the rows that an earlier call left in the folder */
     const char *stats;        /* "table" (NULL) or "json" */
+    const char *emit;         /* in place of a report the best layout: "megatron", "deepspeed",
+                               * "torchtitan", "yaml"; NULL: the report */
     const volatile int *stop; /* when it becomes other than 0 (a signal handler may set it), the
                                * report is of the best so far, and says so */
     ty_progress_fn *progress; /* one call at a time, from any thread; or NULL */

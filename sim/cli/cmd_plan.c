@@ -32,6 +32,7 @@ int cmd_plan(const struct cli_options *o)
                                 .over = o->over.item,
                                 .n_over = o->over.n,
                                 .objective = o->objective,
+                                .emit = o->emit,
                                 .merge = o->operands + 1,
                                 .n_merge = o->n_operands - 1,
                                 .folder = o->output,

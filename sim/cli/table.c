@@ -118,6 +118,9 @@ const struct cli_option_row cli_option_rows[] = {
      "then deals the layers of up to N layouts anew, unevenly, and counts how many of each stage "
      "are "
      "recomputed; what is found is simulated, not proven"},
+    {"emit", 0, CLI_VALUE, AT(emit), BIT(plan), "STACK", CLI_TAKES_WORD,
+     "megatron|deepspeed|torchtitan|yaml",
+     "prints the best layout in the words of that stack, or as a run file, in place of a report"},
     {"objective", 0, CLI_VALUE, AT(objective), BIT(plan), "time|cost|memory", CLI_TAKES_WORD,
      "time|cost|memory", "by what they are compared: step time, GPU hours, memory of a GPU"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(run) | BIT(check) | BIT(explain) | BIT(diff), "PATH",
@@ -127,7 +130,8 @@ const struct cli_option_row cli_option_rows[] = {
     {"output", 'o', CLI_VALUE, AT(output), BIT(sweep), "TABLE.csv", CLI_TAKES_FILE, ".csv",
      "where the table goes; - or left out: standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(plan), "FOLDER", CLI_TAKES_FILE, NULL,
-     "where plan.json, rows.csv and best.yaml go, a run file to continue with; left out: nowhere"},
+     "where plan.json, rows.csv, best.yaml (a run file to continue with), pareto.svg and plan.html "
+     "go; left out: nowhere"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(calibrate), "OVERLAY.yaml", CLI_TAKES_FILE, RUN_FILE,
      "where the fitted keys go, a file for --with; left out: the report alone is written"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(schedule), "PATH", CLI_TAKES_FILE, NULL,

@@ -48,8 +48,14 @@ static const struct ty_emitter *find(const char *stack, struct ty_err *err)
         const size_t n = strlen(names);
         snprintf(names + n, sizeof(names) - n, "%s%s", i > 0 ? ", " : "", ty_emitters[i]->name);
     }
-    ty_fail(err, TY_EUSAGE, "--emit: there is no stack '%s' here; write one of %s", stack, names);
+    ty_fail(err, TY_EUSAGE, "--emit: there is no stack '%s' here; write one of %s, yaml", stack,
+            names);
     return NULL;
+}
+
+int ty_emit_check(const char *stack, struct ty_err *err)
+{
+    return strcmp(stack, "yaml") == 0 || find(stack, err) != NULL ? 0 : TY_EUSAGE;
 }
 
 int ty_emit(struct ty_text *out, const char *stack, const struct ty_config *config,

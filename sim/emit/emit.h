@@ -23,8 +23,11 @@ struct ty_emitter {
 extern const struct ty_emitter *const ty_emitters[]; /* ends with NULL */
 extern const struct ty_emitter ty_emit_megatron, ty_emit_deepspeed, ty_emit_torchtitan;
 
+/* Whether --emit may name a stack, or yaml: 0, or TY_EUSAGE with those that it may. */
+int ty_emit_check(const char *stack, struct ty_err *err);
+
 /* Appends a complete configuration in the words of a stack, by its name. 0, TY_ENOMEM, or TY_EUSAGE
- * for one that is not there, with those that are. */
+ * as ty_emit_check. */
 int ty_emit(struct ty_text *out, const char *stack, const struct ty_config *config,
             struct ty_err *err);
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/config/vary.h"
+#include "sim/emit/emit.h"
 #include "sim/plan/search/continue.h"
 #include "sim/plan/search/find.h"
 
@@ -30,7 +32,8 @@ static int write_text(struct ty_text *t, const char *folder, const char *name, s
 static int write_folder(const struct ty_plan_answer *answer, const struct ty_plan_options *options,
                         struct ty_err *err)
 {
-    struct ty_text json = {.data = NULL}, best = {.data = NULL};
+    struct ty_text json = {.data = NULL}, best = {.data = NULL}, svg = {.data = NULL},
+                   page = {.data = NULL};
     if (options->folder == NULL || !answer->exact) {
         return 0;
     }
@@ -42,28 +45,64 @@ static int write_folder(const struct ty_plan_answer *answer, const struct ty_pla
     if (rc == 0) {
         rc = write_text(&best, options->folder, "best.yaml", err);
     }
+    if (rc == 0) {
+        ty_plan_svg(&svg, answer);
+        rc = write_text(&svg, options->folder, "pareto.svg", err);
+    }
+    if (rc == 0) {
+        ty_plan_page(&page, answer);
+        rc = write_text(&page, options->folder, "plan.html", err);
+    }
     ty_text_release(&best);
     return rc;
+}
+
+/* The best layout in the words of a stack. */
+static int emit(const struct ty_plan_answer *answer, const char *stack, struct ty_text *t,
+                struct ty_err *err)
+{
+    const struct ty_plan_result *best = &answer->result[answer->best];
+    struct ty_config config;
+    if (strcmp(stack, "yaml") == 0) {
+        return ty_plan_continue(answer, t, err);
+    }
+    int rc = ty_plan_apply(&best->space, &best->row[0].point, &config, err);
+    if (rc == 0) {
+        rc = ty_emit(t, stack, &config, err);
+        ty_config_drop(&config);
+    }
+    return rc;
+}
+
+/* What is asked for of a whole answer: a stack's words, the object or the table. */
+static int tell(const struct ty_plan_answer *answer, const struct ty_plan_options *options,
+                struct ty_text *t, struct ty_err *err)
+{
+    if (options->emit != NULL) {
+        return emit(answer, options->emit, t, err);
+    }
+    if (options->stats != NULL && strcmp(options->stats, "json") == 0) {
+        ty_plan_json(answer, true, t);
+    } else {
+        ty_plan_table(answer, t);
+    }
+    return 0;
 }
 
 int ty_plan(const struct ty_plan_options *options, char **report, struct ty_err *err)
 {
     struct ty_plan_answer answer = {.n_results = 0};
     struct ty_text t = {.data = NULL};
-    const bool json = options->stats != NULL && strcmp(options->stats, "json") == 0;
     *report = NULL;
     int rc = check_form(options->stats, err);
+    rc = rc < 0 || options->emit == NULL ? rc : ty_emit_check(options->emit, err);
     rc = rc < 0 ? rc : ty_plan_find(&answer, options, err);
-    const bool leads = ty_crew_leads(options->crew);
-    rc = rc < 0 || !leads ? rc : write_folder(&answer, options, err);
-    if (!leads) {
-        ty_text_add(&t, "%s", "");
-    } else if (rc == 0 && json) {
-        ty_plan_json(&answer, true, &t);
-    } else if (rc == 0) {
-        ty_plan_table(&answer, &t);
+    if (rc == 0 && ty_crew_leads(options->crew)) {
+        rc = write_folder(&answer, options, err);
+        rc = rc < 0 ? rc : tell(&answer, options, &t, err);
     }
     ty_plan_answer_release(&answer);
     *report = rc == 0 ? ty_text_take(&t) : NULL;
+    ty_text_release(&t);
     return rc == 0 && *report == NULL ? ty_fail_memory(err) : rc;
 }

@@ -11,4 +11,11 @@ void ty_plan_table(const struct ty_plan_answer *answer, struct ty_text *t);
 /* One object; without `seconds` the same for any number of threads, and after a kill. */
 void ty_plan_json(const struct ty_plan_answer *answer, bool seconds, struct ty_text *t);
 
+/* A picture: the layouts of each number of GPUs that no other beats in time and memory, the best
+ * rows, the memory that a GPU has, and a table of those that are numbered. */
+void ty_plan_svg(struct ty_text *t, const struct ty_plan_answer *answer);
+
+/* That picture on a page of its own, above what the table says: HTML that needs nothing else. */
+void ty_plan_page(struct ty_text *t, const struct ty_plan_answer *answer);
+
 #endif

@@ -261,6 +261,24 @@ static int sort(const struct ty_run *run, const char *order, struct keyed *rows,
     return 0;
 }
 
+/* The ranks that are flagged, in their order, into out; rows: room for all. */
+static int put_in_order(const struct ty_run *run, const char *order, const bool *flag,
+                        struct keyed *rows, struct ty_selection *out, struct ty_err *err)
+{
+    const uint32_t n = ty_run_jobs_ranks(run);
+    out->n = 0;
+    for (uint32_t r = 0; r < n; r++) {
+        if (flag[r]) {
+            rows[out->n++].rank = r;
+        }
+    }
+    const int rc = sort(run, order, rows, out->n, err);
+    for (uint32_t i = 0; i < out->n; i++) {
+        out->ranks[i] = rows[i].rank;
+    }
+    return rc;
+}
+
 int ty_select_ranks(const struct ty_run *run, const char *text, const char *order,
                     struct ty_arena *arena, struct ty_selection *out, struct ty_err *err)
 {
@@ -285,15 +303,5 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
     if (rc < 0) {
         return rc == TY_EUSAGE ? blame(run, text, why.text, err) : rc;
     }
-    out->n = 0;
-    for (uint32_t r = 0; r < n; r++) {
-        if (flag[r]) {
-            rows[out->n++].rank = r;
-        }
-    }
-    rc = sort(run, order, rows, out->n, err);
-    for (uint32_t i = 0; i < out->n; i++) {
-        out->ranks[i] = rows[i].rank;
-    }
-    return rc;
+    return put_in_order(run, order, flag, rows, out, err);
 }

@@ -51,7 +51,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/plan/search": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan"],
     "sim/calibrate": RUN + ["sim/run", "sim/sweep"],
     "sim/report": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan",
-                          "sim/plan/search"],
+                          "sim/plan/search", "sim/emit", "traces/svg"],
     "sim/draw": RUN + ["sim/run", "sim/search", "sim/report", "traces/out", "traces/page"],
     "sim/profile": RUN + ["sim/profile/read"],
     "sim/diff": RUN + ["sim/run", "sim/draw", "sim/profile"],

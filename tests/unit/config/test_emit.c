@@ -133,7 +133,7 @@ START_TEST(a_stack_that_is_not_there_is_refused)
     ty_err_init(&err);
     struct quick_run q = quick_run(llama, "sweep", (const char *const[]){NULL});
     ck_assert_int_eq(ty_emit(&out, "megatron-lm", q.config, &err), TY_EUSAGE);
-    ck_assert_ptr_nonnull(strstr(err.text, "megatron, deepspeed, torchtitan"));
+    ck_assert_ptr_nonnull(strstr(err.text, "megatron, deepspeed, torchtitan, yaml"));
     quick_run_free(&q);
     ty_text_release(&out);
 }

@@ -1,0 +1,363 @@
+/* plan_svg.c - a plan's answer as a picture: step time against memory. Lengths are pixels at 96 to
+ * the inch. */
+#include "sim/report/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/base/compiler.h"
+#include "sim/base/number_text.h"
+#include "sim/base/words.h"
+#include "sim/plan/search/row_text.h"
+#include "sim/trainyard.h"
+#include "traces/svg/internal.h"
+
+#define WIDTH    960.0
+#define LEFT     84.0
+#define RIGHT    930.0
+#define TOP      92.0
+#define BOTTOM   430.0
+#define TABLE    500.0 /* its first line */
+#define LINE     20.0
+#define TICKS    6.0 /* about as many on an axis */
+#define NUMBERED 12u /* layouts with a line in the table */
+#define GIB      1073741824.0
+#define APART    24.0 /* marks with numbers are at least so far from each other */
+#define WORD     96u
+
+/* Told apart by those who see no colours, too (Okabe and Ito 2008). */
+static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73",
+                                      "#cc79a7", "#e69f00", "#56b4e9"};
+
+struct axis {
+    double low, high; /* values at its ends */
+    double from, to;  /* where these are */
+    double step;      /* from tick to tick */
+};
+
+struct plot {
+    const struct ty_plan_answer *answer;
+    struct ty_text *out;
+    struct axis x, y;
+    double unit_s; /* the x axis is in these: 1 or 1e-3 */
+};
+
+/* 1, 2 or 5 times a power of ten: about TICKS of them in a range. */
+static double nice_step(double range)
+{
+    const double raw = range / TICKS, power = pow(10, floor(log10(raw)));
+    const double head = raw / power;
+    return power * (head < 1.5 ? 1 : head < 3.5 ? 2 : head < 7.5 ? 5 : 10);
+}
+
+static void axis_of(struct axis *axis, double low, double high)
+{
+    const double range = high > low ? high - low : high > 0 ? high / 5 : 1;
+    axis->step = nice_step(range);
+    axis->low = floor(low / axis->step) * axis->step;
+    axis->high = ceil(high / axis->step) * axis->step;
+    axis->high = axis->high > axis->low ? axis->high : axis->low + axis->step;
+}
+
+static double at(const struct axis *axis, double value)
+{
+    return axis->from + (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
+}
+
+static double x_of(const struct plot *p, const struct ty_plan_row *row)
+{
+    return at(&p->x, row->step_s / p->unit_s);
+}
+
+static double y_of(const struct plot *p, double bytes)
+{
+    return at(&p->y, bytes / GIB);
+}
+
+/* ---- axes ---- */
+
+static void put_text(struct ty_text *out, double x, double y, const char *anchor, const char *text)
+{
+    ty_text_add(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    ty_svg_put_escaped(out, text);
+    ty_text_add(out, "</text>\n");
+}
+
+static void put_ticks(struct plot *p)
+{
+    char word[WORD];
+    const double x_digits = p->x.step < 1 ? ceil(-log10(p->x.step)) : 0;
+    ty_text_add(p->out, "<g stroke=\"#ddd\">\n");
+    for (double v = p->x.low; v <= p->x.high + p->x.step / 2; v += p->x.step) {
+        ty_text_add(p->out, "<path d=\"M%.1f %.1fV%.1f\"/>\n", at(&p->x, v), TOP, BOTTOM);
+    }
+    for (double v = p->y.low; v <= p->y.high + p->y.step / 2; v += p->y.step) {
+        ty_text_add(p->out, "<path d=\"M%.1f %.1fH%.1f\"/>\n", LEFT, at(&p->y, v), RIGHT);
+    }
+    ty_text_add(p->out, "</g>\n");
+    for (double v = p->x.low; v <= p->x.high + p->x.step / 2; v += p->x.step) {
+        (void)ty_snprintf(word, sizeof(word), "%.*f", (int)x_digits, v);
+        put_text(p->out, at(&p->x, v), BOTTOM + 18, "middle", word);
+    }
+    for (double v = p->y.low; v <= p->y.high + p->y.step / 2; v += p->y.step) {
+        (void)ty_snprintf(word, sizeof(word), "%.0f", v);
+        put_text(p->out, LEFT - 8, at(&p->y, v) + 4, "end", word);
+    }
+}
+
+static void put_axes(struct plot *p, double capacity_B)
+{
+    put_ticks(p);
+    ty_text_add(p->out, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", LEFT,
+                TOP, BOTTOM, RIGHT);
+    put_text(p->out, (LEFT + RIGHT) / 2, BOTTOM + 38, "middle",
+             p->unit_s < 1 ? "time of a step, ms" : "time of a step, s");
+    ty_text_add(p->out,
+                "<text transform=\"translate(24 %.1f) rotate(-90)\" "
+                "text-anchor=\"middle\">memory of the fullest GPU, GiB</text>\n",
+                (TOP + BOTTOM) / 2);
+    const double y = y_of(p, capacity_B);
+    ty_text_add(p->out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#333\" stroke-dasharray=\"6 4\"/>\n",
+                LEFT, y, RIGHT);
+    put_text(p->out, RIGHT, y - 5, "end", "what a GPU has");
+}
+
+/* ---- layouts ---- */
+
+/* A mark by the number of a result: circle, square, triangle, diamond. */
+static void put_mark(struct plot *p, uint32_t result, double x, double y, bool filled)
+{
+    static const char *const paths[] = {
+        "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
+        "M-4.5 -4.5h9v9h-9z",
+        "M0 -6L5.5 4.5H-5.5z",
+        "M0 -6.5L6 0L0 6.5L-6 0z",
+    };
+    const char *colour = colours[result % TY_COUNT(colours)];
+    ty_text_add(p->out,
+                "<path transform=\"translate(%.1f %.1f)\" d=\"%s\" fill=\"%s\" "
+                "stroke=\"%s\" stroke-width=\"1.5\"/>\n",
+                x, y, paths[result % TY_COUNT(paths)], filled ? colour : "#fff", colour);
+}
+
+/* The stairs of what nothing beats: to the right of and above a corner everything is beaten. */
+static void put_stairs(struct plot *p, uint32_t result)
+{
+    const struct ty_plan_result *r = &p->answer->result[result];
+    if (r->n_pareto == 0) {
+        return;
+    }
+    ty_text_add(p->out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" d=\"M%.1f %.1f",
+                colours[result % TY_COUNT(colours)], x_of(p, &r->pareto[0]), TOP);
+    for (uint32_t i = 0; i < r->n_pareto; i++) {
+        const bool last = i + 1 == r->n_pareto;
+        ty_text_add(p->out, "V%.1fH%.1f", y_of(p, r->pareto[i].peak_B),
+                    last ? RIGHT : x_of(p, &r->pareto[i + 1]));
+    }
+    ty_text_add(p->out, "\"/>\n");
+}
+
+static void put_result(struct plot *p, uint32_t result)
+{
+    const struct ty_plan_result *r = &p->answer->result[result];
+    put_stairs(p, result);
+    for (uint32_t i = 0; i < r->n_rows; i++) {
+        put_mark(p, result, x_of(p, &r->row[i]), y_of(p, r->row[i].peak_B), false);
+    }
+    for (uint32_t i = 0; i < r->n_pareto; i++) {
+        put_mark(p, result, x_of(p, &r->pareto[i]), y_of(p, r->pareto[i].peak_B), true);
+    }
+}
+
+/* ---- the table ---- */
+
+/* A layout with a line in the table: far enough from the one before to be told apart. */
+struct numbered {
+    const struct ty_plan_row *row;
+    uint32_t result;
+};
+
+static uint32_t pick(const struct plot *p, struct numbered picked[NUMBERED])
+{
+    const struct ty_plan_answer *a = p->answer;
+    const uint32_t each = a->n_results < NUMBERED ? NUMBERED / a->n_results : 1;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n_results && n < NUMBERED; i++) {
+        const struct ty_plan_row *last = NULL;
+        const struct ty_plan_result *r = &a->result[i];
+        for (uint32_t k = 0, own = 0; k < r->n_pareto && own < each; k++) {
+            const struct ty_plan_row *row = &r->pareto[k];
+            if (last == NULL || hypot(x_of(p, row) - x_of(p, last),
+                                      y_of(p, row->peak_B) - y_of(p, last->peak_B)) > APART) {
+                picked[n++] = (struct numbered){row, i};
+                last = row;
+                own++;
+            }
+        }
+    }
+    return n;
+}
+
+/* Whether the table's layouts differ in a key. */
+static bool differs(const struct numbered *picked, uint32_t n, uint32_t key)
+{
+    bool found = false;
+    for (uint32_t i = 1; i < n; i++) {
+        found = found || ty_plan_key_number(&picked[i].row->point, key) !=
+                             ty_plan_key_number(&picked[0].row->point, key);
+    }
+    return found;
+}
+
+/* "tensor 2, schedule 1f1b": the searched keys in which they differ, or those in which they do
+ * not. */
+static void put_layout(struct plot *p, const struct numbered *picked, uint32_t n, uint32_t which,
+                       bool differing)
+{
+    const struct ty_plan_result *r = &p->answer->result[picked[which].result];
+    char value[TY_PLAN_VALUE];
+    bool any = false;
+    for (uint32_t k = 0; k < TY_PLAN_N_AXES; k++) {
+        const struct ty_plan_axis *axis = &r->space.axis[k];
+        if (axis->searched && k != TY_PLAN_DATA && differs(picked, n, k) == differing) {
+            ty_plan_key_value(&r->space, &picked[which].row->point, k, value);
+            ty_text_add(p->out, "%s%s ", any ? ", " : "",
+                        k == TY_PLAN_SCHEDULE ? "schedule" : axis->key);
+            ty_svg_put_escaped(p->out, value);
+            any = true;
+        }
+    }
+}
+
+static void put_line(struct plot *p, const struct numbered *picked, uint32_t n, uint32_t i)
+{
+    const struct ty_plan_row *row = picked[i].row;
+    const struct ty_plan_result *r = &p->answer->result[picked[i].result];
+    const double y = TABLE + LINE * (i + 1);
+    char word[WORD];
+    put_mark(p, picked[i].result, LEFT - 52, y - 4, true);
+    (void)ty_snprintf(word, sizeof(word), "%u", (unsigned)(i + 1));
+    put_text(p->out, LEFT - 20, y, "end", word);
+    put_text(p->out, x_of(p, row) + 8, y_of(p, row->peak_B) - 6, "start", word);
+    (void)ty_snprintf(word, sizeof(word), "%u", (unsigned)ty_plan_gpus(&r->space));
+    put_text(p->out, LEFT + 30, y, "end", word);
+    put_text(p->out, LEFT + 110, y, "end", ty_words_seconds(row->step_s, word, sizeof(word)));
+    put_text(p->out, LEFT + 180, y, "end", ty_words_share(row->mfu, word, sizeof(word)));
+    put_text(p->out, LEFT + 270, y, "end", ty_words_bytes(row->peak_B, word, sizeof(word)));
+    ty_text_add(p->out, "<text x=\"%.1f\" y=\"%.1f\">", LEFT + 290, y);
+    put_layout(p, picked, n, i, true);
+    ty_text_add(p->out, "</text>\n");
+}
+
+static void put_table(struct plot *p)
+{
+    static const struct {
+        double x;
+        const char *head;
+    } heads[] = {{30, "GPUs"}, {110, "step"}, {180, "MFU"}, {270, "memory"}};
+    struct numbered picked[NUMBERED];
+    const uint32_t n = pick(p, picked);
+    for (size_t i = 0; i < TY_COUNT(heads); i++) {
+        put_text(p->out, LEFT + heads[i].x, TABLE, "end", heads[i].head);
+    }
+    ty_text_add(p->out, "<text x=\"%.1f\" y=\"%.1f\">layout; all: ", LEFT + 290, TABLE);
+    put_layout(p, picked, n, 0, false);
+    ty_text_add(p->out, "</text>\n");
+    for (uint32_t i = 0; i < n; i++) {
+        put_line(p, picked, n, i);
+    }
+}
+
+/* ---- the picture ---- */
+
+static void ranges(struct plot *p, double *capacity_B)
+{
+    const struct ty_plan_answer *a = p->answer;
+    double fast = INFINITY, slow = 0, peak = 0;
+    *capacity_B = 0;
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        const struct ty_plan_result *r = &a->result[i];
+        for (uint32_t k = 0; k < r->n_rows + r->n_pareto; k++) {
+            const struct ty_plan_row *row = k < r->n_rows ? &r->row[k] : &r->pareto[k - r->n_rows];
+            fast = fmin(fast, row->step_s);
+            slow = fmax(slow, row->step_s);
+            peak = fmax(peak, row->peak_B);
+            *capacity_B = fmax(*capacity_B, row->capacity_B);
+        }
+    }
+    p->unit_s = slow < 1 ? 1e-3 : 1;
+    p->x = (struct axis){.from = LEFT, .to = RIGHT};
+    p->y = (struct axis){.from = BOTTOM, .to = TOP};
+    axis_of(&p->x, fast / p->unit_s, slow / p->unit_s);
+    axis_of(&p->y, 0, fmax(peak, *capacity_B) / GIB);
+}
+
+static void put_title(struct plot *p)
+{
+    const struct ty_config *base = p->answer->result[0].base;
+    char digest[TY_DIGEST_TEXT];
+    ty_text_add(p->out, "<text x=\"%.1f\" y=\"30\" font-size=\"18\" font-weight=\"bold\">", 24.0);
+    ty_svg_put_escaped(p->out, base->arch.name != NULL ? base->arch.name : "A model");
+    ty_text_add(p->out, ": what no other layout beats in both time and memory%s</text>\n",
+                p->answer->exact ? "" : " (as far as was searched)");
+    ty_text_add(p->out,
+                "<text x=\"24\" y=\"50\" fill=\"#555\">filled: such a layout; hollow: the fastest "
+                "others. trainyard %s, configuration %s</text>\n",
+                ty_version(), ty_config_digest_text(base, digest));
+    for (uint32_t i = 0; i < p->answer->n_results; i++) {
+        char word[WORD];
+        (void)ty_snprintf(word, sizeof(word), "%u GPUs",
+                          (unsigned)ty_plan_gpus(&p->answer->result[i].space));
+        put_mark(p, i, LEFT + 8 + 120 * i, 72, true);
+        put_text(p->out, LEFT + 18 + 120 * i, 76, "start", word);
+    }
+}
+
+void ty_plan_svg(struct ty_text *out, const struct ty_plan_answer *answer)
+{
+    struct plot p = {.answer = answer, .out = out};
+    double capacity_B = 0;
+    ty_text_add(out,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
+                "font-family=\"sans-serif\" font-size=\"13\">\n"
+                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                WIDTH, answer->n_pareto > 0 ? TABLE + LINE * (NUMBERED + 1) : TOP);
+    put_title(&p);
+    if (answer->n_pareto == 0) {
+        put_text(out, WIDTH / 2, TOP - 12, "middle", "no layout fits");
+    } else {
+        ranges(&p, &capacity_B);
+        put_axes(&p, capacity_B);
+        for (uint32_t i = 0; i < answer->n_results; i++) {
+            put_result(&p, i);
+        }
+        put_table(&p);
+    }
+    ty_text_add(out, "</svg>\n");
+}
+
+void ty_plan_page(struct ty_text *out, const struct ty_plan_answer *answer)
+{
+    const struct ty_config *base = answer->result[0].base;
+    struct ty_text table = {.data = NULL};
+    ty_plan_table(answer, &table);
+    ty_text_add(out, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>");
+    ty_svg_put_escaped(out, base->arch.name != NULL ? base->arch.name : "A model");
+    ty_text_add(out, ": layouts</title>\n"
+                     "<style>body{font:15px/1.5 sans-serif;max-width:72rem;margin:2rem auto;"
+                     "padding:0 1rem}pre{font:13px/1.45 monospace;overflow-x:auto}"
+                     "svg{width:100%%;height:auto}</style>\n");
+    ty_plan_svg(out, answer);
+    ty_text_add(out, "<pre>");
+    for (char *line = table.len > 0 ? table.data : NULL, *end; line != NULL; line = end) {
+        end = strchr(line, '\n');
+        if (end != NULL) {
+            *end++ = '\0';
+        }
+        ty_svg_put_escaped(out, line);
+        ty_text_add(out, "\n");
+    }
+    ty_text_add(out, "</pre>\n</html>\n");
+    out->failed = out->failed || table.failed;
+    ty_text_release(&table);
+}
