@@ -9,10 +9,12 @@ import io
 import itertools
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 from sweep import partial
 from tap import Test
@@ -24,6 +26,7 @@ layout: {global_batch: 16}
 """
 GPUS, LAYERS, BATCH = 8, 8, 16
 ORDERS = ["[tensor, context, data, pipeline]", "[tensor, context, pipeline, data]"]
+FILES = ["plan.json", "rows.csv", "best.yaml", "pareto.svg", "plan.html"]
 KEYS = ["layout.tensor", "layout.pipeline", "layout.micro_batch", "schedule.name",
         "schedule.chunks", "layout.zero", "layout.recompute", "layout.sequence_parallel",
         "layout.order"]
@@ -126,7 +129,7 @@ class Suite(Test):
     def resumed(self, over):
         words = [*over, "--top", 5, "-o", "out"]
         self.trainyard("plan", "run.yaml", *words)
-        names = ["plan.json", "rows.csv", "best.yaml"]
+        names = FILES
         whole = {name: (self.folder / "out" / name).read_text(encoding="utf-8") for name in names}
         lines = whole["rows.csv"].splitlines(True)
         for name in names:
@@ -171,7 +174,33 @@ class Suite(Test):
         self.check("merged they are the bytes of a plan at once", done.returncode == 0 and all(
             (self.folder / "merged" / name).read_text(encoding="utf-8")
             == (self.folder / "at-once" / name).read_text(encoding="utf-8")
-            for name in ("plan.json", "rows.csv", "best.yaml")), done.stderr)
+            for name in FILES), done.stderr)
+
+    def pictures(self, over):
+        self.trainyard("plan", "run.yaml", *over, "--top", 3, "-o", "drawn", "--gpus", "4,8")
+        found = json.loads((self.folder / "drawn/plan.json").read_text(encoding="utf-8"))
+        svg = xml.etree.ElementTree.parse(self.folder / "drawn/pareto.svg").getroot()
+        marks = [m for m in svg.iter("{http://www.w3.org/2000/svg}path") if m.get("stroke-width")
+                 and m.get("transform") and m.get("fill") != "#fff"]
+        lines = [t for t in svg.iter("{http://www.w3.org/2000/svg}text")
+                 if re.fullmatch(r"[\d.]+ [GM]iB", t.text or "")]
+        self.check("the picture has a mark for every layout that nothing of its size beats",
+                   len(marks) - len(lines) - 2 >= len(found["pareto"]) > 2, len(marks))
+        page = (self.folder / "drawn/plan.html").read_text(encoding="utf-8")
+        self.check("the page has the picture and the table, and needs nothing else",
+                   "<svg" in page and "layouts on 8 GPUs" in page and "src=" not in page, page[:300])
+
+    def emitted(self, over):
+        best = self.plan(*over, "--top", 1)["rows"][0]
+        flags = self.trainyard("plan", "run.yaml", *over, "--emit", "megatron").stdout
+        self.check("--emit megatron gives the flags of the best layout",
+                   f"--tensor-model-parallel-size {best['layout.tensor']}\n" in flags
+                   and f"--micro-batch-size {best['layout.micro_batch']}\n" in flags, flags)
+        again = self.trainyard("plan", "run.yaml", *over, "--emit", "yaml").stdout
+        (self.folder / "emitted.yaml").write_text(again, encoding="utf-8")
+        run = json.loads(self.trainyard("run", "emitted.yaml", "--stats", "json").stdout)
+        self.check("--emit yaml gives a file that runs as long",
+                   run["step_time_s"] == best["step_time_s"], again)
 
     def caps(self):
         best = []
@@ -221,7 +250,7 @@ class Suite(Test):
         self.check("and --resume the rest", all(
             (self.folder / "stopped" / name).read_text(encoding="utf-8")
             == (self.folder / "whole" / name).read_text(encoding="utf-8")
-            for name in ("plan.json", "rows.csv", "best.yaml")), said)
+            for name in FILES), said)
 
     def uneven(self):
         """Memory that is short for none and generous for all layers: counts are in between."""
@@ -256,6 +285,7 @@ schedule: {name: 1f1b}
                 (["--merge", "run.yaml"], 2, "--merge: puts rows of shards together in a folder"),
                 (["--uneven", "4", "--shard", "1/2"], 2, "--uneven: looks for what is faster than"),
                 (["--uneven", "4", "--objective", "memory"], 2, "leave --objective out"),
+                (["--emit", "mgt"], 2, "write one of megatron, deepspeed, torchtitan, yaml"),
                 (["--stats", "xml"], 2, "--stats xml: write table or json"),
                 (["-o", ".", "--with", "best.yaml"], 2, "best.yaml"),
                 (["--resume"], 2, "--resume: goes on with what is in a folder"),
@@ -296,6 +326,8 @@ def main():
             suite.shards(over)
             suite.caps()
             suite.curve()
+            suite.pictures(over)
+            suite.emitted(over)
             suite.interrupted(over)
             suite.uneven()
             suite.wrong()
