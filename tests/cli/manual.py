@@ -22,8 +22,8 @@ SOURCE = pathlib.Path(sys.argv[3]).resolve()
 SHELLS = SOURCE / "sim/manual"
 FOUND = {**os.environ, "PATH": f"{os.path.dirname(BINARY)}:{os.environ['PATH']}"}
 BREAKS = "=:"  # bash splits words there, among others
-COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "calibrate", "import",
-            "schedule", "list"]
+COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "plan", "calibrate",
+            "import", "schedule", "list"]
 
 
 def call(*words, **more):
@@ -212,7 +212,7 @@ def bash_offers_every_key_and_its_words(folder):
     assert bash("trainyard run --set model.preset=llama3-7") == ["llama3-70b"]
     assert bash("trainyard diff f --set B:layout.zer") == ["layout.zero="]
     assert bash("trainyard sweep f --over schedule.name=gpipe,zb-2") == ["gpipe,zb-2p"]
-    assert bash("trainyard run --set layout.zero=") == []
+    assert bash("trainyard run --set layout.zero=") == ["auto"]
 
 
 def bash_offers_files_where_files_are_meant(folder):
