@@ -86,6 +86,9 @@ static void put_scaling(struct ty_json *j, const struct ty_plan_answer *a)
 
 static void put_pareto(struct ty_json *j, const struct ty_plan_answer *a)
 {
+    if (a->objective != TY_PLAN_MEMORY) {
+        ty_json_real(j, "pareto_within", TY_PLAN_SLOWEST);
+    }
     ty_json_array(j, "pareto");
     ty_json_lines(j);
     for (uint32_t i = 0; i < a->n_pareto; i++) {

@@ -344,8 +344,12 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     if (a->n_results > 1) {
         put_scaling(t, a);
     }
-    ty_text_add(t, "\nno other is as fast with as little memory%s\n",
+    ty_text_add(t, "\nno other is as fast with as little memory%s",
                 a->n_results > 1 ? " on as few GPUs" : "");
+    if (a->objective != TY_PLAN_MEMORY) {
+        ty_text_add(t, ", of those up to %g times as long", TY_PLAN_SLOWEST);
+    }
+    ty_text_add(t, "\n");
     put_rows(t, a, a->pareto, a->pareto_of, shown);
     if (shown < a->n_pareto) {
         ty_text_add(t, "and %u more (--stats json has all)\n", (unsigned)(a->n_pareto - shown));

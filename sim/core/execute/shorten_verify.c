@@ -46,6 +46,7 @@ struct part {
     ty_ps *takes;                  /* [n] where dur is NULL */
     uint32_t *begun;               /* [n] repetitions that have started at t */
     uint32_t *from, *to;           /* [n] that follow at the distance of a period */
+    uint32_t last;                 /* repetition that stands for others */
     struct sending *sending;       /* [n_sendings] */
     uint32_t n_sendings, back;     /* repetitions that figures look back */
     ty_ps quiet_until, quiet_from; /* streams that it does not use */
@@ -287,7 +288,7 @@ static bool need_sending(struct verifier *v, const struct part *p, uint32_t k, i
     const uint32_t g = v->s->program.channels[p->op[k]->link].from;
     struct part *sender = &v->part[g];
     const int64_t number =
-        ty_op_seq(&p->passes[p->pass_of[k]], p->op[k]) + shift * (int64_t)last_of(p);
+        ty_op_seq(&p->passes[p->pass_of[k]], p->op[k]) + shift * (int64_t)p->last;
     for (uint32_t i = 0; i < sender->n_sendings; i++) {
         const struct sending *s = &sender->sending[i];
         const int64_t far = number - s->number;
@@ -308,14 +309,14 @@ static bool find_needed(struct verifier *v)
     const uint32_t n = v->s->program.n_gangs;
     for (uint32_t g = 0; g < n; g++) {
         struct part *p = &v->part[g];
-        const uint32_t last = last_of(p);
-        if (last < p->back) {
+        p->last = last_of(p);
+        if (p->last < p->back) {
             return false;
         }
         for (uint32_t k = 0; k < p->n; k++) {
             p->from[k] = p->to[k] = p->begun[k];
-            need(p, k, last);
-            need(p, k, last - p->back);
+            need(p, k, p->last);
+            need(p, k, p->last - p->back);
         }
     }
     bool found = true;
@@ -420,7 +421,7 @@ int ty_shorten_verify(const struct ty_shortening *s, const struct ty_steady *ste
         return 0;
     }
     for (uint32_t g = 0; g < s->program.n_gangs; g++) {
-        last[g] = last_of(&v.part[g]);
+        last[g] = v.part[g].last;
     }
     *period = v.period;
     return 1;

@@ -15,6 +15,10 @@ struct ty_plan_row {
     double bucket_s[TY_N_BUCKETS]; /* where the step goes, mean over GPUs */
 };
 
+/* How long a step of the Pareto set may be over the fastest. Beyond lie layouts that nobody would
+ * take, tensor groups over many nodes, and their simulation is the longest. */
+#define TY_PLAN_SLOWEST 1.5
+
 /* The answer for one number of GPUs. */
 struct ty_plan_result {
     struct ty_config *base;
@@ -27,7 +31,8 @@ struct ty_plan_result {
     const struct ty_plan_row *row; /* [n_rows] best first */
     uint32_t n_rows;
     const struct ty_plan_row *pareto; /* [n_pareto] no other is as fast with as little memory;
-                                       * fastest first */
+                                       * fastest first, up to TY_PLAN_SLOWEST times as long unless
+                                       * memory is the objective */
     uint32_t n_pareto;
     uint32_t nearest; /* nothing fits: the point that lacks least ... */
     double nearest_peak_B, nearest_capacity_B;

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int ty_plan_front_init(struct ty_plan_front *front, uint32_t top, uint32_t most)
+int ty_plan_front_init(struct ty_plan_front *front, enum ty_plan_objective objective, uint32_t top,
+                       uint32_t most)
 {
-    *front = (struct ty_plan_front){.top = top < most ? top : most, .most = INFINITY};
+    *front =
+        (struct ty_plan_front){.top = top < most ? top : most,
+                               .most = INFINITY,
+                               .slowest = objective == TY_PLAN_MEMORY ? INFINITY : TY_PLAN_SLOWEST};
     front->best = malloc((front->top + 1) * sizeof(*front->best));
     front->stair = malloc((most + 1) * sizeof(*front->stair));
     return front->best != NULL && front->stair != NULL ? 0 : TY_ENOMEM;
@@ -86,11 +90,25 @@ void ty_plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *ke
     add_stair(front, &stair);
 }
 
+/* The stairs begin with the fastest. */
+static bool is_slow(const struct ty_plan_front *front, double step_s)
+{
+    return front->n_stairs > 0 && step_s > front->slowest * front->stair[0].step_s;
+}
+
+void ty_plan_front_cut(struct ty_plan_front *front)
+{
+    while (front->n_stairs > 0 && is_slow(front, front->stair[front->n_stairs - 1].step_s)) {
+        front->n_stairs--;
+    }
+}
+
 bool ty_plan_front_admits(const struct ty_plan_front *front, const struct ty_plan_key *key,
                           double step_s, double peak_B)
 {
     const struct ty_plan_stair stair = {step_s, peak_B, key->row};
     const bool is_best =
         front->n_best < front->top || ty_plan_key_before(key, &front->best[front->n_best - 1]);
-    return (is_best && key->first <= front->most) || !is_beaten(front, &stair);
+    return (is_best && key->first <= front->most) ||
+           (!is_slow(front, step_s) && !is_beaten(front, &stair));
 }

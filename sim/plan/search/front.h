@@ -37,14 +37,20 @@ struct ty_plan_front {
     double most;                 /* of `first`: what is behind it is not among the best elsewhere */
     struct ty_plan_stair *stair; /* [n_stairs] fastest first, so in falling memory */
     uint32_t n_stairs;
+    double slowest; /* over the fastest: what takes longer is on no stairs */
 };
 
-/* For at most so many layouts. 0 or TY_ENOMEM; to be released in any case. */
-int ty_plan_front_init(struct ty_plan_front *front, uint32_t top, uint32_t most);
+/* For at most so many layouts. The objective memory asks for the end of the stairs, others for
+ * those that take at most TY_PLAN_SLOWEST times as long as the fastest. 0 or TY_ENOMEM; to be released in any case. */
+int ty_plan_front_init(struct ty_plan_front *front, enum ty_plan_objective objective, uint32_t top,
+                       uint32_t most);
 void ty_plan_front_release(struct ty_plan_front *front);
 
 void ty_plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *key, double step_s,
                        double peak_B);
+
+/* Takes away the stairs that take too long, now that the fastest is known. */
+void ty_plan_front_cut(struct ty_plan_front *front);
 
 /* Whether a layout of this key or a later one, that takes at least so long and so much memory,
  * could be among the best or on the stairs. */

@@ -247,7 +247,7 @@ static int collect(struct search *s)
 {
     struct ty_plan_result *r = s->result;
     struct ty_plan_front all;
-    int rc = ty_plan_front_init(&all, s->asked->top, s->n_taken);
+    int rc = ty_plan_front_init(&all, s->asked->objective, s->asked->top, s->n_taken);
     for (uint32_t i = 0; i < s->n_taken && rc == 0; i++) {
         const struct ty_plan_row *row = s->row[s->taken[i]];
         if (row != NULL) {
@@ -256,6 +256,7 @@ static int collect(struct search *s)
             r->n_simulated++;
         }
     }
+    ty_plan_front_cut(&all);
     struct ty_plan_row *best = ty_arena_array(&r->arena, struct ty_plan_row, all.n_best + 1);
     struct ty_plan_row *pareto = ty_arena_array(&r->arena, struct ty_plan_row, all.n_stairs + 1);
     rc = rc == 0 && best != NULL && pareto != NULL ? 0 : TY_ENOMEM;
@@ -291,7 +292,9 @@ static int prepare(struct search *s, struct ty_err *err)
     s->taken = malloc(n * sizeof(*s->taken));
     s->row = calloc(n, sizeof(struct ty_plan_row *));
     const bool got = s->screen != NULL && s->queue != NULL && s->taken != NULL && s->row != NULL;
-    return got && ty_plan_front_init(&s->front, s->asked->top, n) == 0 ? 0 : ty_fail_memory(err);
+    return got && ty_plan_front_init(&s->front, s->asked->objective, s->asked->top, n) == 0
+               ? 0
+               : ty_fail_memory(err);
 }
 
 static void release(struct search *s)
