@@ -41,7 +41,8 @@ struct ty_plan_front {
 };
 
 /* For at most so many layouts. The objective memory asks for the end of the stairs, others for
- * those that take at most TY_PLAN_SLOWEST times as long as the fastest. 0 or TY_ENOMEM; to be released in any case. */
+ * those that take at most TY_PLAN_SLOWEST times as long as the fastest. 0 or TY_ENOMEM; to be
+ * released in any case. */
 int ty_plan_front_init(struct ty_plan_front *front, enum ty_plan_objective objective, uint32_t top,
                        uint32_t most);
 void ty_plan_front_release(struct ty_plan_front *front);
