@@ -188,8 +188,39 @@ static int read_value(struct ty_plan_space *space, enum ty_plan_axis_index axis,
     return rc;
 }
 
+/* Values are searched as often as they are listed, and equal rows would fill the best. */
+static int check_values(const struct ty_plan_axis *axis, const struct ty_sweep_list *list,
+                        struct ty_err *err)
+{
+    for (uint32_t i = 1; i < axis->n; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (axis->value[k] == axis->value[i]) {
+                return ty_fail(err, TY_EUSAGE, "--over %s: %s is there twice; keep one", list->key,
+                               list->value[i]);
+            }
+        }
+    }
+    return 0;
+}
+
+/* seen: bits of the axes that have been listed, this one after it. */
+static int check_axis(enum ty_plan_axis_index index, const char *key, uint32_t *seen,
+                      struct ty_err *err)
+{
+    if (index == TY_PLAN_N_AXES) {
+        return unknown_axis(key, err);
+    }
+    if ((*seen >> index & 1) != 0) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--over %s is given twice; write all its values in one, such as %s=1,2", key,
+                       key);
+    }
+    *seen |= 1u << index;
+    return 0;
+}
+
 static int read_list(struct ty_plan_space *space, const char *over, struct ty_arena *arena,
-                     struct ty_config *blank, struct ty_err *err)
+                     struct ty_config *blank, uint32_t *seen, struct ty_err *err)
 {
     struct ty_sweep_list list = {.n = 0};
     int rc = ty_sweep_list(&list, over, arena, err);
@@ -197,8 +228,9 @@ static int read_list(struct ty_plan_space *space, const char *over, struct ty_ar
         return rc;
     }
     const enum ty_plan_axis_index index = find_axis(list.key);
-    if (index == TY_PLAN_N_AXES) {
-        return unknown_axis(list.key, err);
+    rc = check_axis(index, list.key, seen, err);
+    if (rc < 0) {
+        return rc;
     }
     struct ty_plan_axis *axis = &space->axis[index];
     const bool all = index == TY_PLAN_SCHEDULE && list.n == 1 && strcmp(list.value[0], "all") == 0;
@@ -223,16 +255,17 @@ static int read_list(struct ty_plan_space *space, const char *over, struct ty_ar
         rc = read_value(space, index, list.key, list.value[i], blank, &value[i], err);
         axis->n += rc == 0;
     }
-    return rc;
+    return rc < 0 ? rc : check_values(axis, &list, err);
 }
 
 static int read_over(struct ty_plan_space *space, const char *const *over, size_t n,
                      struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_config blank = {.run = {.steps = 0}};
+    uint32_t seen = 0;
     int rc = ty_config_init(&blank, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = read_list(space, over[i], arena, &blank, err);
+        rc = read_list(space, over[i], arena, &blank, &seen, err);
     }
     ty_arena_release(&blank.arena);
     return rc;

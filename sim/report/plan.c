@@ -16,6 +16,15 @@ static int check_form(const char *stats, struct ty_err *err)
                : ty_fail(err, TY_EUSAGE, "--stats %.40s: write table or json", stats);
 }
 
+static int check_emit(const struct ty_plan_options *options, struct ty_err *err)
+{
+    if (options->emit != NULL && options->stats != NULL) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--emit prints a layout in place of a report; leave --stats out");
+    }
+    return options->emit == NULL ? 0 : ty_emit_check(options->emit, err);
+}
+
 static int write_text(struct ty_text *t, const char *folder, const char *name, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
@@ -95,7 +104,7 @@ int ty_plan(const struct ty_plan_options *options, char **report, struct ty_err 
     struct ty_text t = {.data = NULL};
     *report = NULL;
     int rc = check_form(options->stats, err);
-    rc = rc < 0 || options->emit == NULL ? rc : ty_emit_check(options->emit, err);
+    rc = rc < 0 ? rc : check_emit(options, err);
     rc = rc < 0 ? rc : ty_plan_find(&answer, options, err);
     if (rc == 0 && ty_crew_leads(options->crew)) {
         rc = write_folder(&answer, options, err);

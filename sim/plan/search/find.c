@@ -54,6 +54,12 @@ static int read_gpus(const char *text, uint32_t *gpus, uint32_t *n, struct ty_er
                            "write it like 64 or 64,128,256",
                            text);
         }
+        for (uint32_t i = 0; i < *n; i++) {
+            if (gpus[i] == *out) {
+                return ty_fail(err, TY_EUSAGE, "--gpus %.80s: %u is there twice; keep one", text,
+                               (unsigned)*out);
+            }
+        }
         (*n)++;
         if (*at == '\0') {
             return 0;
