@@ -91,8 +91,8 @@ const struct ty_field ty_layout_fields[] = {
         .doc = "file of lines RANK NODE.GPU: where each rank sits; none: rank r on GPU r"),
     ROW(stage_layers, UINTS, .max = 10000, .fallback = "auto", .blank = "auto",
         .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"),
-    ROW(recompute_layers, COUNTS, .max = 10000, .words = recompute_words, .fallback = "auto",
-        .blank = "auto", .example = "[4, 2] or [full:2+selective:3, 4]",
+    ROW(recompute_layers, COUNTS, .late = true, .max = 10000, .words = recompute_words,
+        .fallback = "auto", .blank = "auto", .example = "[4, 2] or [full:2+selective:3, 4]",
         .doc = "how many of the first layers of each virtual stage layout.recompute is for, or of "
                "all stages alike; with words, what of so many layers is computed again; auto: all"),
 };

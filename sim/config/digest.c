@@ -59,14 +59,18 @@ static uint64_t hash_lines(const struct ty_string_list *texts)
     return h;
 }
 
+static bool is_default(const struct ty_section *section, const struct ty_field *field)
+{
+    char value[TY_CONFIG_VALUE];
+    return strcmp(ty_field_format(section, field, value, sizeof(value)), field->fallback) == 0;
+}
+
 static uint64_t hash_section(uint64_t h, const struct ty_section *section)
 {
     for (uint32_t k = 0; k < section->n_fields; k++) {
         const enum ty_field_type type = section->fields[k].type;
         const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
-        /* counts came late: of runs without them the digest is what it was */
-        const bool absent =
-            type == TY_TYPE_COUNTS && ty_field_is_blank(section, &section->fields[k]);
+        const bool absent = section->fields[k].late && is_default(section, &section->fields[k]);
         if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine && !absent) {
             h = hash_field(h, section, &section->fields[k]);
         }

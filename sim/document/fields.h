@@ -99,6 +99,8 @@ struct ty_field {
     const char *blank;
     bool searched; /* may be left at auto: `trainyard plan` finds it. Who reads the section decides
                     * whether that will do: struct ty_origin */
+    bool late;     /* there were runs before it, whose digest is what it was: its default does not
+                    * count */
     const char *example; /* of texts in a list, for messages; NULL: [a, b] */
     bool required;
     const char *doc;
