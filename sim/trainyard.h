@@ -229,6 +229,19 @@ TY_API void ty_tasks_free(struct ty_tasks *tasks);
 /* Where the time of an executed run goes, and what changes of layout, schedule, stack and hardware
  * do, each by another run. For people. (2) before execution. */
 TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err);
+
+struct ty_fleet_request {
+    double days;       /* of a history; 0: 365 */
+    uint32_t runs;     /* histories; 0: 100 */
+    uint32_t jobs;     /* threads; 0: one per core */
+    const char *stats; /* "table" (NULL) or "json" */
+};
+/* The whole training of which an executed run is a step, as the section `fleet` says: failures,
+ * checkpoints, spares, what they leave of the time, in closed form and played. (2) before
+ * execution, and for other names of reports; (3). */
+TY_API int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *request,
+                        char **report, struct ty_err *err);
+
 /* The operators of each kind of layer of a planned run, as one rank does them; for people. */
 TY_API int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err);
 

@@ -21,38 +21,42 @@
 #define WHY_BYTES   256 /* a message */
 #define SHOWN_BYTES 40  /* of a wrong value, in a message */
 
-/* One way to write a quantity: value = number * 10^ten * 2^two base units. */
+/* One way to write a quantity: value = number * 10^ten * 2^two * times base units. */
 struct unit {
     const char *name;
     enum ty_dimension dim;
     int ten, two;
     bool writes; /* used for output, too */
+    int times;
 };
 
 /* All sizes of a unit; bits are 2^-3 bytes. */
 #define SI_UNITS(dim, name, two, writes)                                                           \
-    {name, dim, 0, two, writes}, {"k" name, dim, 3, two, writes}, {"M" name, dim, 6, two, writes}, \
-        {"G" name, dim, 9, two, writes}, {"T" name, dim, 12, two, writes},                         \
-        {"P" name, dim, 15, two, writes},                                                          \
+    {name, dim, 0, two, writes, 1}, {"k" name, dim, 3, two, writes, 1},                            \
+        {"M" name, dim, 6, two, writes, 1}, {"G" name, dim, 9, two, writes, 1},                    \
+        {"T" name, dim, 12, two, writes, 1}, {"P" name, dim, 15, two, writes, 1},                  \
     {                                                                                              \
-        "E" name, dim, 18, two, writes                                                             \
+        "E" name, dim, 18, two, writes, 1                                                          \
     }
 #define BINARY_UNITS(dim, name, two, writes)                                                       \
-    {"Ki" name, dim, 0, 10 + (two), writes}, {"Mi" name, dim, 0, 20 + (two), writes},              \
-        {"Gi" name, dim, 0, 30 + (two), writes}, {"Ti" name, dim, 0, 40 + (two), writes},          \
+    {"Ki" name, dim, 0, 10 + (two), writes, 1}, {"Mi" name, dim, 0, 20 + (two), writes, 1},        \
+        {"Gi" name, dim, 0, 30 + (two), writes, 1}, {"Ti" name, dim, 0, 40 + (two), writes, 1},    \
     {                                                                                              \
-        "Pi" name, dim, 0, 50 + (two), writes                                                      \
+        "Pi" name, dim, 0, 50 + (two), writes, 1                                                   \
     }
 
 /* Rows of one dimension that write stand in the order of preference for equally short texts. */
 static const struct unit units[] = {
-    {"s", TY_DIM_SECONDS, 0, 0, true},
-    {"ms", TY_DIM_SECONDS, -3, 0, true},
-    {"us", TY_DIM_SECONDS, -6, 0, true},
-    {"\xC2\xB5s", TY_DIM_SECONDS, -6, 0, false}, /* U+00B5 micro sign */
-    {"\xCE\xBCs", TY_DIM_SECONDS, -6, 0, false}, /* U+03BC Greek mu */
-    {"ns", TY_DIM_SECONDS, -9, 0, true},
-    {"ps", TY_DIM_SECONDS, -12, 0, true},
+    {"s", TY_DIM_SECONDS, 0, 0, true, 1},
+    {"ms", TY_DIM_SECONDS, -3, 0, true, 1},
+    {"us", TY_DIM_SECONDS, -6, 0, true, 1},
+    {"\xC2\xB5s", TY_DIM_SECONDS, -6, 0, false, 1}, /* U+00B5 micro sign */
+    {"\xCE\xBCs", TY_DIM_SECONDS, -6, 0, false, 1}, /* U+03BC Greek mu */
+    {"ns", TY_DIM_SECONDS, -9, 0, true, 1},
+    {"ps", TY_DIM_SECONDS, -12, 0, true, 1},
+    {"min", TY_DIM_SECONDS, 0, 0, false, 60},
+    {"h", TY_DIM_SECONDS, 0, 0, false, 3600},
+    {"d", TY_DIM_SECONDS, 0, 0, false, 86400},
     SI_UNITS(TY_DIM_BYTES, "B", 0, true),
     BINARY_UNITS(TY_DIM_BYTES, "B", 0, true),
     SI_UNITS(TY_DIM_BYTES, "b", -3, false),
@@ -61,11 +65,11 @@ static const struct unit units[] = {
     SI_UNITS(TY_DIM_BYTES_PER_S, "b/s", -3, false),
     BINARY_UNITS(TY_DIM_BYTES_PER_S, "B/s", 0, false),
     BINARY_UNITS(TY_DIM_BYTES_PER_S, "b/s", -3, false),
-    {"mm", TY_DIM_METRES, -3, 0, true},
-    {"cm", TY_DIM_METRES, -2, 0, false},
-    {"m", TY_DIM_METRES, 0, 0, true},
+    {"mm", TY_DIM_METRES, -3, 0, true, 1},
+    {"cm", TY_DIM_METRES, -2, 0, false, 1},
+    {"m", TY_DIM_METRES, 0, 0, true, 1},
     SI_UNITS(TY_DIM_FLOPS, "FLOP/s", 0, true),
-    {"%", TY_DIM_RATIO, -2, 0, false},
+    {"%", TY_DIM_RATIO, -2, 0, false, 1},
 };
 
 static const struct {
@@ -247,7 +251,8 @@ int ty_quantity_parse_like(const char *text, enum ty_dimension dim, const char *
     if (!unit && !bare) {
         return unit_fail(&r, unit_problem(&r), why, why_size);
     }
-    const double value = decimal_value(&number, unit ? unit->ten : 0, unit ? unit->two : 0);
+    const int times = unit ? unit->times : 1;
+    const double value = times * decimal_value(&number, unit ? unit->ten : 0, unit ? unit->two : 0);
     if (!isfinite(value)) {
         r.unit_len = 0;
         return unit_fail(&r, "too large a number", why, why_size);
@@ -296,8 +301,8 @@ static const struct unit *unit_near(double value, enum ty_dimension dim)
 /* Counts and shares have one way to be written each. */
 static void bare_format(double value, enum ty_dimension dim, char *text, size_t size)
 {
-    static const struct unit plain = {"", TY_DIM_COUNT, 0, 0, true};
-    static const struct unit percent = {"%", TY_DIM_RATIO, -2, 0, true};
+    static const struct unit plain = {"", TY_DIM_COUNT, 0, 0, true, 1};
+    static const struct unit percent = {"%", TY_DIM_RATIO, -2, 0, true, 1};
     const bool share = dim == TY_DIM_RATIO && value >= 0 && value <= 1;
     if (!unit_write(value, share ? &percent : &plain, text, size) && fabs(value) >= 1e6 &&
         fabs(value) < 1e18) {

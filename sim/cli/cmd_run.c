@@ -1,4 +1,5 @@
-/* cmd_run.c - `trainyard run`, `trainyard check` and `trainyard explain`. */
+/* cmd_run.c - `trainyard run`, `trainyard check`, `trainyard explain` and
+ * `trainyard fleet`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -214,6 +215,17 @@ static int describe(const struct cli_options *o, const struct ty_config *config,
     return cli_hand_over(rc, text, target(o, config), err);
 }
 
+/* 0, or 2 as cli_number. */
+static int fleet_options(const struct cli_options *o, struct ty_fleet_request *request,
+                         uint32_t *days)
+{
+    if ((o->days != NULL && cli_number(o, "--days", o->days, days) != 0) ||
+        (o->runs != NULL && cli_number(o, "--runs", o->runs, &request->runs) != 0)) {
+        return 2;
+    }
+    return cli_jobs(o, &request->jobs);
+}
+
 static int explain(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
                    struct ty_err *err)
 {
@@ -231,6 +243,24 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
     if (rc == 0) {
         rc = ty_run_explain(run, &text, err);
     }
+    return cli_hand_over(rc, text, target(o, config), err);
+}
+
+static int fleet(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
+                 struct ty_err *err)
+{
+    char *text = NULL;
+    struct ty_fleet_request request = {.stats = o->stats};
+    uint32_t days = 0;
+    (void)fleet_options(o, &request, &days); /* cmd_fleet has read them */
+    request.days = days;
+    if (request.stats == NULL) {
+        request.stats = ty_config_stats_format(config);
+    }
+    int rc = cli_check_path(target(o, config), err);
+    rc = rc < 0 ? rc : ty_run_report_check(request.stats, err);
+    rc = rc < 0 ? rc : cli_execute(o, run, ty_run_execute_figures, err);
+    rc = rc < 0 ? rc : ty_run_fleet(run, &request, &text, err);
     return cli_hand_over(rc, text, target(o, config), err);
 }
 
@@ -286,4 +316,11 @@ int cmd_explain(const struct cli_options *o)
 {
     uint32_t jobs;
     return cli_jobs(o, &jobs) != 0 ? 2 : plan_and(o, ty_run_new, explain);
+}
+
+int cmd_fleet(const struct cli_options *o)
+{
+    struct ty_fleet_request request = {.stats = NULL};
+    uint32_t days;
+    return fleet_options(o, &request, &days) != 0 ? 2 : plan_and(o, ty_run_new, fleet);
 }

@@ -7,7 +7,7 @@
 #define BIT(name) (1u << CLI_##name)
 #define FROM_FILE                                                                                  \
     (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(diff) | BIT(sweep) | BIT(plan) |     \
-     BIT(calibrate))
+     BIT(fleet) | BIT(calibrate))
 #define ALL ((1u << CLI_N_COMMANDS) - 1)
 
 #define RUN_FILE ".yaml|.yml"
@@ -64,6 +64,13 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "space can be better than what is told. The exit status is 1 where no layout fits.",
      "trainyard plan first.yaml --over layout.tensor=auto --over layout.pipeline=auto --top 5",
      "the five fastest layouts of a job, and why the second is slower"},
+    {"fleet", "FILE", "the weeks around a step: failures, checkpoints, spares, cost",
+     CLI_TAKES_FILE, RUN_FILE, 1,
+     "Simulates the step, then the whole training of which it is one, as the section fleet says: "
+     "what share of the time is progress and where the rest goes, in closed form and played day by "
+     "day from drawn failures; days, GPU-hours and cost of so many tokens.",
+     "trainyard fleet llama-30b-256xa100.yaml --set fleet.tokens=1e12 --set fleet.price=2.5",
+     "days and cost of a training of 1e12 tokens"},
     {"calibrate", "FILE --rows CSV", "fit keys of the run file to measured times", CLI_TAKES_FILE,
      RUN_FILE, 1,
      "Fits constants of the cluster to step times (--rows), kernels (--operators) or logs of "
@@ -97,7 +104,7 @@ const struct cli_option_row cli_option_rows[] = {
     {"with", 0, CLI_LIST, AT(with), FROM_FILE | BIT(list), "OVERLAY", CLI_TAKES_FILE, RUN_FILE,
      "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
     {"stats", 0, CLI_VALUE, AT(stats),
-     BIT(run) | BIT(diff) | BIT(plan) | BIT(calibrate) | BIT(import), "table|json",
+     BIT(run) | BIT(diff) | BIT(plan) | BIT(fleet) | BIT(calibrate) | BIT(import), "table|json",
      CLI_TAKES_KEY_WORD, "output.stats", "form of the report"},
     {"uncertain", 0, CLI_FLAG, AT(uncertain), BIT(run) | BIT(explain) | BIT(sweep), NULL,
      CLI_TAKES_NOTHING, NULL,
@@ -118,13 +125,18 @@ const struct cli_option_row cli_option_rows[] = {
      "then deals the layers of up to N layouts anew, unevenly, and counts how many of each stage "
      "are "
      "recomputed; what is found is simulated, not proven"},
+    {"days", 0, CLI_VALUE, AT(days), BIT(fleet), "D", CLI_TAKES_TEXT, NULL,
+     "length of a training that is played; 365 when left out"},
+    {"runs", 0, CLI_VALUE, AT(runs), BIT(fleet), "N", CLI_TAKES_TEXT, NULL,
+     "how many are played, each with other failures; 100 when left out"},
     {"emit", 0, CLI_VALUE, AT(emit), BIT(plan), "STACK", CLI_TAKES_WORD,
      "megatron|deepspeed|torchtitan|yaml",
      "prints the best layout in the words of that stack, or as a run file, in place of a report"},
     {"objective", 0, CLI_VALUE, AT(objective), BIT(plan), "time|cost|memory", CLI_TAKES_WORD,
      "time|cost|memory", "by what they are compared: step time, GPU hours, memory of a GPU"},
-    {"output", 'o', CLI_VALUE, AT(output), BIT(run) | BIT(check) | BIT(explain) | BIT(diff), "PATH",
-     CLI_TAKES_FILE, NULL, "where the report goes; - or left out: standard output"},
+    {"output", 'o', CLI_VALUE, AT(output),
+     BIT(run) | BIT(check) | BIT(explain) | BIT(diff) | BIT(fleet), "PATH", CLI_TAKES_FILE, NULL,
+     "where the report goes; - or left out: standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(report), "PAGE", CLI_TAKES_FILE, ".html",
      "where the page goes, which has to be said; - is standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(sweep), "TABLE.csv", CLI_TAKES_FILE, ".csv",
@@ -177,8 +189,9 @@ const struct cli_option_row cli_option_rows[] = {
      "leave idle time empty in traces"},
     {"force", 0, CLI_FLAG, AT(force), BIT(run) | BIT(diff), NULL, CLI_TAKES_NOTHING, NULL,
      "write traces beyond output.trace_limit"},
-    {"engine", 0, CLI_VALUE, AT(engine), BIT(run) | BIT(report) | BIT(diff) | BIT(explain),
-     "auto|sweep|events", CLI_TAKES_KEY_WORD, "run.engine", "which executor"},
+    {"engine", 0, CLI_VALUE, AT(engine),
+     BIT(run) | BIT(report) | BIT(diff) | BIT(explain) | BIT(fleet), "auto|sweep|events",
+     CLI_TAKES_KEY_WORD, "run.engine", "which executor"},
     {"seed", 0, CLI_SEED, AT(seed), FROM_FILE, "N", CLI_TAKES_TEXT, NULL,
      "the same as --set run.seed=N"},
     {"show-config", 0, CLI_FLAG, AT(show_config), BIT(check), NULL, CLI_TAKES_NOTHING, NULL,
@@ -193,8 +206,8 @@ const struct cli_option_row cli_option_rows[] = {
     {"over", 0, CLI_LIST, AT(over), BIT(sweep), "KEY=V1,V2,..", CLI_TAKES_SETTINGS, NULL,
      "values of a key; several: all combinations that can be"},
     {"jobs", 'j', CLI_VALUE, AT(jobs),
-     BIT(sweep) | BIT(plan) | BIT(calibrate) | BIT(explain) | BIT(report), "N", CLI_TAKES_TEXT,
-     NULL, "threads; one per core when left out"},
+     BIT(sweep) | BIT(plan) | BIT(fleet) | BIT(calibrate) | BIT(explain) | BIT(report), "N",
+     CLI_TAKES_TEXT, NULL, "threads; one per core when left out"},
     {"resume", 0, CLI_FLAG, AT(resume), BIT(sweep) | BIT(plan), NULL, CLI_TAKES_NOTHING, NULL,
      "keep the rows that a killed one finished"},
     {"shard", 0, CLI_VALUE, AT(shard), BIT(sweep) | BIT(plan), "I/N", CLI_TAKES_TEXT, NULL,

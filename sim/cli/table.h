@@ -16,6 +16,7 @@
     X(explain)                                                                                     \
     X(sweep)                                                                                       \
     X(plan)                                                                                        \
+    X(fleet)                                                                                       \
     X(calibrate)                                                                                   \
     X(import)                                                                                      \
     X(schedule)                                                                                    \

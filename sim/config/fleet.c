@@ -2,6 +2,11 @@
 #include "sim/config/fleet.h"
 
 #define ROW(key_, type_, ...) TY_FIELD(struct ty_fleet_options, #key_, key_, type_, __VA_ARGS__)
+#define AT(key_, member_, type_, ...)                                                              \
+    TY_FIELD(struct ty_fleet_options, key_, member_, type_, __VA_ARGS__)
+#define SECONDS(key_, member_, fallback_, doc_)                                                    \
+    AT(key_, member_, QUANTITY, .dim = TY_DIM_SECONDS, .max = 1e8, .fallback = (fallback_),        \
+       .doc = (doc_))
 
 const struct ty_field ty_fleet_fields[] = {
     ROW(price, QUANTITY, .dim = TY_DIM_COUNT, .min = 1e-6, .max = 1e6, .blank = "none",
@@ -10,6 +15,52 @@ const struct ty_field ty_fleet_fields[] = {
     ROW(tokens, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e18, .blank = "none",
         .fallback = "none", .example = "15.6e12",
         .doc = "of the whole training; none: its days and GPU-hours are not told"),
+    ROW(failures_per_1000_node_days, QUANTITY, .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "3.8",
+        .doc = "interruptions of nodes, in which a job's nodes stand in series (Llama 3: 419 in 54 "
+               "days of 2,048 nodes; Meta's RSC-1 6.5, RSC-2 2.34)"),
+    ROW(job_failures_per_day, QUANTITY, .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "0.3",
+        .doc = "interruptions that do not grow with the job: software, storage, power (guess; "
+               "about 2.2 in a cluster for research)"),
+    ROW(failure_shape, QUANTITY, .dim = TY_DIM_COUNT, .min = 0.2, .max = 10, .fallback = "1",
+        .doc = "of the Weibull distribution of times between failures, whose mean stays; 1: "
+               "exponential, of which alone the closed form is exact"),
+    AT("checkpoint", checkpoint.every_s, QUANTITY, .inner = "every", .dim = TY_DIM_SECONDS,
+       .min = 1e-3, .max = 1e8, .blank = "auto", .fallback = "auto",
+       .doc = "work between two checkpoints; auto: as is best by the closed form"),
+    SECONDS("checkpoint.stall", checkpoint.stall_s, "30 s", "for which a checkpoint stops the job"),
+    SECONDS("checkpoint.durable_after", checkpoint.durable_after_s, "0 s",
+            "after it, until a job can be restarted from it: it is written while work goes on"),
+    AT("checkpoint.store_every", checkpoint.store_every, UINT, .min = 1, .max = 1e6,
+       .fallback = "1",
+       .doc = "of so many checkpoints one goes to storage, all to the memory of other nodes; 1: no "
+              "second level"),
+    SECONDS("checkpoint.memory_stall", checkpoint.memory_stall_s, "0 s",
+            "for which every checkpoint stops the job; those to storage for checkpoint.stall more"),
+    AT("checkpoint.from_memory", checkpoint.from_memory, QUANTITY, .dim = TY_DIM_RATIO, .max = 1,
+       .fallback = "0",
+       .doc = "share of failures after which a job restarts from the memory of other nodes"),
+    SECONDS("detect", detect_s, "600 s",
+            "from a failure until it is found (NCCL's watchdog; inspection of nodes 10 to 60 s)"),
+    SECONDS("replace", replace_s, "0 s",
+            "then, until a spare node stands in for the failed one (0 s: spares are kept warm)"),
+    AT("restart", restart_s, QUANTITY, .dim = TY_DIM_SECONDS, .min = 1e-3, .max = 1e8,
+       .blank = "auto", .fallback = "auto",
+       .doc = "of processes, communicators and states, during which it may fail again; auto: 90 s "
+              "and 9 ms a GPU (a line through 200 s at 16,384 and 900 s at 98,304 GPUs)"),
+    AT("memory_restart", memory_restart_s, QUANTITY, .dim = TY_DIM_SECONDS, .min = 1e-3, .max = 1e8,
+       .blank = "auto", .fallback = "auto",
+       .doc = "the same from the memory of other nodes; auto: as restart"),
+    ROW(spares, UINT, .max = TY_FLEET_SPARES_ENOUGH, .fallback = "1000000",
+        .doc = "nodes that wait to replace failed ones, and are paid for; when left out never too "
+               "few, and not paid for"),
+    AT("repair", repair_s, QUANTITY, .dim = TY_DIM_SECONDS, .max = 1e8, .fallback = "24 h",
+       .doc = "of a node"),
+    ROW(drained, QUANTITY, .dim = TY_DIM_RATIO, .max = 1, .fallback = "100 %",
+        .doc = "share of the failures of nodes after which the node has to be repaired; after the "
+               "others a restart will do"),
+    AT("planned", planned.per_day, QUANTITY, .inner = "per_day", .dim = TY_DIM_COUNT, .max = 1000,
+       .fallback = "0", .doc = "stops a day before which nothing is lost (Llama 3: 47 in 54 days)"),
+    SECONDS("planned.each", planned.each_s, "600 s", "length of such a stop"),
 };
 
 const uint32_t ty_n_fleet_fields = TY_COUNT(ty_fleet_fields);

@@ -8,7 +8,30 @@
 struct ty_fleet_options {
     double price;  /* of a GPU for an hour, in whatever currency; 0: not given */
     double tokens; /* of the whole training; 0: not given */
+
+    double failures_per_1000_node_days; /* of nodes */
+    double job_failures_per_day;        /* that come to a job whatever its size */
+    double failure_shape;               /* Weibull; 1: exponential */
+    struct {
+        double every_s;         /* of work between two; 0: the best */
+        double stall_s;         /* of the job, each */
+        double durable_after_s; /* it can be restarted from, after its end */
+        uint32_t store_every;   /* of those to memory of peers, one goes to storage */
+        double memory_stall_s;  /* of those that only go to memory, and part of the others' */
+        double from_memory;     /* share of failures after which those in memory will do */
+    } checkpoint;
+    double detect_s, replace_s;         /* from a failure until a restart may begin */
+    double restart_s, memory_restart_s; /* 0: by rule; as the other */
+    uint32_t spares;                    /* nodes; TY_FLEET_SPARES_ENOUGH: never too few */
+    double repair_s;                    /* of a node */
+    double drained;                     /* share of nodes' failures that take the node away */
+    struct {
+        double per_day;
+        double each_s;
+    } planned; /* stops before which nothing is lost */
 };
+
+#define TY_FLEET_SPARES_ENOUGH 1000000u
 
 extern const struct ty_field ty_fleet_fields[];
 extern const uint32_t ty_n_fleet_fields;

@@ -6,6 +6,7 @@ usage: fleet.py TRAINYARD
 """
 import csv
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -110,6 +111,54 @@ class Suite(Test):
             f'"{k}":{json.dumps(want[k])}' in texts[0] for k in NAMES)
             and not any(f'"{k}":' in texts[1] for k in NAMES), [text.find("days_for") for text in texts])
 
+    def days(self):
+        def fleet(*sets):
+            words = [w for s in sets for w in ("--set", s)]
+            return self.trainyard("fleet", "fleet.yaml", "--stats", "json", *words)
+        rates = ("fleet.failures_per_1000_node_days=100", "fleet.job_failures_per_day=0.5")
+        one = json.loads(fleet(*rates, "fleet.checkpoint=1 h", "fleet.checkpoint.stall=30 s",
+                               "fleet.checkpoint.durable_after=2 min", "fleet.spares=1",
+                               "fleet.planned=0.5", "fleet.restart=300 s").stdout)
+        mtbf = 86400 / (100 / 1000 * 2 + 0.5)
+        alone = (3600 * math.exp(-120 / mtbf) / ((mtbf + 600) * math.exp(300 / mtbf)
+                                                 * math.expm1(3630 / mtbf)))
+        load = 0.1 * 2
+        waits = load * load / 2 / (1 + load + load * load / 2)
+        self.check("goodput is the closed form, without enough spares and planned stops",
+                   close(one["goodput"], alone * (1 - waits) * (1 - 0.5 * 600 / 86400)), one)
+        self.check("losses and goodput add up to 1",
+                   abs(sum(one["loss"].values()) + one["goodput"] - 1) < 1e-12, one)
+        self.check("so they do where it is played", abs(
+            sum(one["monte_carlo"]["loss"].values()) + one["monte_carlo"]["goodput"] - 1) < 1e-12, one)
+        self.check("the time between failures is that of nodes and job", close(one["mtbf_s"], mtbf), one)
+        step = self.stats("fleet.yaml")
+        self.check("the step is that of run, and days are longer than if all were steps",
+                   one["step_time_s"] == step["step_time_s"] and one["mfu"] == step["mfu"]
+                   and close(one["goodput_mfu"], step["mfu"] * one["goodput"])
+                   and close(one["days_for_tokens"], step["days_for_tokens"] / one["goodput"])
+                   and close(one["cost"], one["gpu_hours"] * 2.5 * 24 / 16), one)
+        never = json.loads(fleet("fleet.failures_per_1000_node_days=0", "fleet.job_failures_per_day=0",
+                                 "fleet.checkpoint.every=1 h", "fleet.checkpoint.stall=30 s").stdout)
+        self.check("without failures checkpoints are all that is lost",
+                   never["goodput"] == 3600 / 3630 and never["mtbf_s"] is None, never)
+        again = [fleet(*rates, "run.seed=7").stdout for _ in range(2)]
+        self.check("a seed gives the same days", again[0] == again[1] != fleet(*rates).stdout, again)
+
+    def wrong(self):
+        for sets, words in [
+                ("fleet.planned=200", "fill the day"),
+                ("fleet.checkpoint.from_memory=0.5", "store_every of 2 or more"),
+                ("fleet.spares=-1", "whole number from 0")]:
+            done = self.trainyard("fleet", "fleet.yaml", "--set", sets)
+            self.check(f"{sets} is refused", done.returncode == 3 and words in done.stderr
+                       and sets.split("=", maxsplit=1)[0] in done.stderr, done.stderr)
+        done = self.trainyard("fleet", "fleet.yaml", "--set", "fleet.checkpoint=10 s", "--set",
+                              "fleet.checkpoint.durable_after=2 min")
+        self.check("checkpoints are durable before the next", done.returncode == 3
+                   and "checkpoint.durable_after: 120 s" in done.stderr, done.stderr)
+        done = self.trainyard("fleet", "fleet.yaml", "--days", "0")
+        self.check("no days are no length", done.returncode == 2, done.stderr)
+
 
 def main():
     with tempfile.TemporaryDirectory() as name:
@@ -118,6 +167,8 @@ def main():
         suite.table()
         suite.sweeps()
         suite.page()
+        suite.days()
+        suite.wrong()
         print(f"1..{suite.n}")
         return 1 if suite.failed else 0
 

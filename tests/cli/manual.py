@@ -22,8 +22,8 @@ SOURCE = pathlib.Path(sys.argv[3]).resolve()
 SHELLS = SOURCE / "sim/manual"
 FOUND = {**os.environ, "PATH": f"{os.path.dirname(BINARY)}:{os.environ['PATH']}"}
 BREAKS = "=:"  # bash splits words there, among others
-COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "plan", "calibrate",
-            "import", "schedule", "list"]
+COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "plan", "fleet",
+            "calibrate", "import", "schedule", "list"]
 
 
 def call(*words, **more):

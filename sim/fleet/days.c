@@ -1,0 +1,275 @@
+/* days.c - see days.h. */
+#include "sim/fleet/days.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/base/err.h"
+#include "sim/base/noise.h"
+#include "sim/base/pool.h"
+
+const char *ty_fleet_state_name(enum ty_fleet_state state)
+{
+    static const char *const names[TY_N_FLEET_STATES] = {
+#define X(id, name, doc) name,
+        TY_FLEET_STATES(X)
+#undef X
+    };
+    return names[state];
+}
+
+/* ---- draws ---- */
+
+enum draw {
+    DRAW_LIFE,
+    DRAW_RESTART,
+    DRAW_HEALS,
+    DRAW_NODE
+};
+
+struct play {
+    const struct ty_days *d;
+    double length_s;
+    uint64_t seed, number;
+    double scale_s; /* of the Weibull distribution: its mean is 1 / rate */
+    ty_days_fn *tell;
+    void *arg;
+    struct ty_days_sums *sums;
+
+    double now_s;
+    double life_s; /* until the next failure, of time that counts */
+    double next_stop_s;
+    uint32_t memories; /* checkpoints since the last to storage from where work goes on */
+
+    double *repaired_s; /* [spares + 1] a ring: when nodes are back, in rising order */
+    uint32_t first, n_away;
+};
+
+/* In (0, 1). */
+static double uniform(const struct play *p, enum draw what)
+{
+    const uint64_t bits = ty_hash4(p->seed, p->number, p->sums->failures, what);
+    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
+}
+
+static double draw_life(const struct play *p, enum draw what)
+{
+    if (!(p->d->rate > 0)) {
+        return INFINITY;
+    }
+    const double x = -log(uniform(p, what));
+    return p->scale_s * (p->d->shape == 1 ? x : pow(x, 1 / p->d->shape));
+}
+
+/* ---- time ---- */
+
+static void spend(struct play *p, enum ty_fleet_state state, double s)
+{
+    const double end_s = fmin(p->now_s + s, p->length_s);
+    p->sums->s[state] += end_s - p->now_s;
+    if (p->tell != NULL && end_s > p->now_s) {
+        p->tell(p->arg, state, p->now_s, end_s, 0);
+    }
+    p->now_s = end_s;
+}
+
+/* Where a job is in its round of checkpoints, `y_s` after the round began that holds or precedes
+ * the stretch: each but the last of `store_every` ends a period, the last one the round. */
+struct round {
+    double stored, taken; /* rounds that ended, checkpoints of all kinds */
+    double stall_s;       /* in them so far */
+};
+
+static struct round where(const struct ty_days *d, double y_s)
+{
+    const double period_s = d->every_s + d->stall_s;
+    const double round_s = d->store_every * period_s + d->store_stall_s;
+    if (isinf(round_s)) {
+        return (struct round){.stored = 0};
+    }
+    const double stored = floor(y_s / round_s), rest_s = y_s - stored * round_s;
+    const double more = fmin(floor(rest_s / period_s), d->store_every - 1);
+    const double taken = stored * d->store_every + more;
+    const double work_s = taken * d->every_s + fmin(rest_s - more * period_s, d->every_s);
+    return (struct round){stored, taken, y_s - work_s};
+}
+
+/* How far into a round a stretch begins; periods may be infinite. */
+static double begun_s(const struct play *p)
+{
+    return p->memories > 0 ? p->memories * (p->d->every_s + p->d->stall_s) : 0;
+}
+
+/* `kept_s` of a stretch of work is progress; below 0: so much is lost of what came before. */
+static void spend_working(struct play *p, double s, double stall_s, double kept_s)
+{
+    p->sums->s[TY_FLEET_WORK] += kept_s;
+    p->sums->s[TY_FLEET_CHECKPOINT] += stall_s;
+    p->sums->s[TY_FLEET_LOST] += s - stall_s - kept_s;
+    if (p->tell != NULL && s > 0) {
+        p->tell(p->arg, TY_FLEET_WORK, p->now_s, p->now_s + s, s - stall_s - kept_s);
+    }
+    p->now_s += s;
+}
+
+/* Works for s, then stops as it likes: nothing is lost. */
+static void work(struct play *p, double s)
+{
+    const struct ty_days *d = p->d;
+    const double before_s = begun_s(p);
+    const double stall_s = where(d, before_s + s).stall_s - p->memories * d->stall_s;
+    spend_working(p, s, stall_s, s - stall_s);
+    p->memories = 0;
+}
+
+/* Whether a failure leaves what is in the memory of other nodes. */
+static bool survives(const struct play *p)
+{
+    return p->d->from_memory > 0 && uniform(p, DRAW_HEALS) < p->d->from_memory;
+}
+
+/* Works for s, then fails; true: memory of peers has what it takes to go on. */
+static bool work_and_fail(struct play *p, double s)
+{
+    const struct ty_days *d = p->d;
+    const double m = p->memories;
+    const double y_s = begun_s(p) + s;
+    const struct round r = where(d, y_s);
+    const bool heals = survives(p);
+    const double durable = where(d, fmax(y_s - d->durable_after_s, 0)).stored * d->store_every;
+    /* What storage is still being written from outlives the failure with the memory. */
+    const double taken = heals ? r.taken : durable;
+    p->memories = heals ? (uint32_t)(r.taken - r.stored * d->store_every) : 0;
+    const double kept_s = taken == m ? 0 : (taken - m) * d->every_s; /* no period may end */
+    spend_working(p, s, r.stall_s - m * d->stall_s, kept_s);
+    return heals;
+}
+
+/* ---- nodes ---- */
+
+/* A node may be away for repair; the job waits while more are than there are spares. */
+static void replace(struct play *p)
+{
+    const uint32_t spares = p->d->spares;
+    if (spares == TY_FLEET_ENOUGH_SPARES || uniform(p, DRAW_NODE) >= p->d->node_share) {
+        return;
+    }
+    while (p->n_away > 0 && p->repaired_s[p->first] <= p->now_s) {
+        p->first = (p->first + 1) % (spares + 1);
+        p->n_away--;
+    }
+    p->repaired_s[(p->first + p->n_away++) % (spares + 1)] = p->now_s + p->d->repair_s;
+    if (p->n_away > spares) {
+        spend(p, TY_FLEET_SPARES, p->repaired_s[p->first] - p->now_s);
+        p->first = (p->first + 1) % (spares + 1);
+        p->n_away--;
+    }
+}
+
+/* From a failure until work goes on. */
+static void recover(struct play *p, bool from_memory)
+{
+    const struct ty_days *d = p->d;
+    for (bool again = true; again && p->now_s < p->length_s;) {
+        p->sums->failures++;
+        spend(p, TY_FLEET_DETECT, d->wait_s);
+        replace(p);
+        const double restart_s = from_memory ? d->memory_restart_s : d->restart_s;
+        const double life_s = draw_life(p, DRAW_RESTART);
+        again = life_s < restart_s;
+        spend(p, TY_FLEET_RESTART, again ? life_s : restart_s);
+        if (again && from_memory && !survives(p)) {
+            from_memory = false;
+            p->sums->s[TY_FLEET_WORK] -= p->memories * d->every_s;
+            p->sums->s[TY_FLEET_LOST] += p->memories * d->every_s;
+            p->memories = 0;
+        }
+    }
+    p->life_s = draw_life(p, DRAW_LIFE);
+}
+
+int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64_t number,
+                 ty_days_fn *tell, void *arg, struct ty_days_sums *sums)
+{
+    struct play p = {.d = d,
+                     .length_s = length_s,
+                     .seed = seed,
+                     .number = number,
+                     .tell = tell,
+                     .arg = arg,
+                     .sums = sums};
+    *sums = (struct ty_days_sums){.failures = 0};
+    if (d->spares != TY_FLEET_ENOUGH_SPARES) {
+        p.repaired_s = malloc(((size_t)d->spares + 1) * sizeof(*p.repaired_s));
+        if (p.repaired_s == NULL) {
+            return TY_ENOMEM;
+        }
+    }
+    p.scale_s = d->rate > 0 ? 1 / (d->rate * tgamma(1 + 1 / d->shape)) : INFINITY;
+    p.life_s = draw_life(&p, DRAW_LIFE);
+    p.next_stop_s = d->planned_s > 0 ? d->planned_every_s : INFINITY;
+    while (p.now_s < length_s) {
+        const double until_s = fmin(length_s, fmax(p.next_stop_s, p.now_s)) - p.now_s;
+        if (p.life_s < until_s) {
+            recover(&p, work_and_fail(&p, p.life_s));
+            continue;
+        }
+        work(&p, until_s);
+        p.life_s -= until_s;
+        if (p.now_s < length_s) {
+            spend(&p, TY_FLEET_PLANNED, d->planned_s);
+            p.next_stop_s = p.now_s + d->planned_every_s;
+        }
+    }
+    free(p.repaired_s);
+    return 0;
+}
+
+/* ---- many ---- */
+
+struct many {
+    const struct ty_days *d;
+    double length_s;
+    uint64_t seed;
+    struct ty_days_sums *sums; /* [runs] */
+    int *code;                 /* [runs] */
+};
+
+static bool play_one(void *arg, uint32_t i)
+{
+    const struct many *m = arg;
+    m->code[i] = ty_days_play(m->d, m->length_s, m->seed, i, NULL, NULL, &m->sums[i]);
+    return m->code[i] == 0;
+}
+
+int ty_days_mean(const struct ty_days *d, double length_s, uint64_t seed, uint32_t runs,
+                 uint32_t threads, struct ty_days_mean *mean)
+{
+    struct many m = {.d = d,
+                     .length_s = length_s,
+                     .seed = seed,
+                     .sums = calloc(runs, sizeof(*m.sums)),
+                     .code = calloc(runs, sizeof(int))};
+    int code = m.sums == NULL || m.code == NULL ? TY_ENOMEM : 0;
+    if (code == 0) {
+        ty_pool_run(0, runs, threads, play_one, &m);
+    }
+    *mean = (struct ty_days_mean){.standard_error = 0};
+    double failures = 0, squares = 0;
+    for (uint32_t i = 0; i < runs && code == 0; i++) {
+        code = m.code[i];
+        failures += (double)m.sums[i].failures;
+        for (int s = 0; s < TY_N_FLEET_STATES; s++) {
+            mean->share[s] += m.sums[i].s[s] / length_s / runs;
+        }
+    }
+    for (uint32_t i = 0; i < runs && code == 0; i++) {
+        const double off = m.sums[i].s[TY_FLEET_WORK] / length_s - mean->share[TY_FLEET_WORK];
+        squares += off * off;
+    }
+    mean->standard_error = runs > 1 ? sqrt(squares / (runs - 1) / runs) : 0;
+    mean->failures_per_day = failures / runs / length_s * 86400;
+    free(m.sums);
+    free(m.code);
+    return code;
+}

@@ -1,0 +1,77 @@
+/* days.h - a training day by day: failures drawn, checkpoints, restarts, spare nodes.
+ *
+ * What renewal.h has in closed form, played: for failures that do not come at a constant rate, two
+ * levels of checkpoints, spares, planned stops, and to be seen. A history costs its failures and
+ * stops, not its checkpoints: what lies between two failures is arithmetic.
+ *
+ * The time to the next failure is drawn when a restart begins, and when it has come to its end; its
+ * clock stands during waits and planned stops. */
+#ifndef TY_FLEET_DAYS_H
+#define TY_FLEET_DAYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a job does at a moment: id, name, what it is. */
+#define TY_FLEET_STATES(X)                                                                         \
+    X(WORK, "work", "progress that is kept")                                                       \
+    X(CHECKPOINT, "checkpoints", "work stands while state is copied")                              \
+    X(LOST, "lost_work", "work after the last durable checkpoint, which is done again")            \
+    X(DETECT, "detect", "until a failure is found and a node replaced")                            \
+    X(RESTART, "restart", "processes, communicators and states are brought up")                    \
+    X(SPARES, "spares", "fewer nodes than the job needs, until one is repaired")                   \
+    X(PLANNED, "planned", "stops that were planned")
+
+enum ty_fleet_state {
+#define X(id, name, doc) TY_FLEET_##id,
+    TY_FLEET_STATES(X)
+#undef X
+    TY_N_FLEET_STATES
+};
+const char *ty_fleet_state_name(enum ty_fleet_state state);
+
+#define TY_FLEET_ENOUGH_SPARES UINT32_MAX
+
+struct ty_days {
+    double rate;            /* failures a second; 0: none */
+    double shape;           /* of the Weibull distribution of times between them; 1: exponential */
+    double every_s;         /* work between checkpoints; may be infinite */
+    double stall_s;         /* of each */
+    uint32_t store_every;   /* each so many go to storage, the others to memory of peers */
+    double store_stall_s;   /* and stall for so much longer */
+    double durable_after_s; /* those in storage, after that */
+    double from_memory;     /* share of failures after which that of the peers will do */
+    double wait_s;          /* until a restart may begin */
+    double restart_s, memory_restart_s; /* from storage, from memory */
+    double node_share;                  /* of failures: those that take a node away for repair_s */
+    double repair_s;
+    uint32_t spares;
+    double planned_every_s, planned_s; /* a stop begins so long after the last one, and lasts;
+                                        * nothing is lost. 0: none */
+};
+
+/* Told of each stretch of a history, in rising order without holes; LOST is told as WORK until it
+ * turns out to be lost, by `lost_s`, the length of its tail that is. */
+typedef void ty_days_fn(void *arg, enum ty_fleet_state state, double start_s, double end_s,
+                        double lost_s);
+
+struct ty_days_sums {
+    double s[TY_N_FLEET_STATES]; /* add up to the time played */
+    uint64_t failures;
+};
+
+/* One history of `length_s`, by the draws of (seed, number). `tell` may be NULL. 0 or TY_ENOMEM. */
+int ty_days_play(const struct ty_days *days, double length_s, uint64_t seed, uint64_t number,
+                 ty_days_fn *tell, void *arg, struct ty_days_sums *sums);
+
+/* Mean of so many histories on so many threads, and the standard error of its goodput; the same
+ * whatever the threads. 0 or TY_ENOMEM. */
+struct ty_days_mean {
+    double share[TY_N_FLEET_STATES]; /* add up to 1 */
+    double standard_error;           /* of share[TY_FLEET_WORK]; 0: one history */
+    double failures_per_day;
+};
+int ty_days_mean(const struct ty_days *days, double length_s, uint64_t seed, uint32_t runs,
+                 uint32_t threads, struct ty_days_mean *mean);
+
+#endif

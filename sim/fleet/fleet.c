@@ -1,0 +1,147 @@
+/* fleet.c - see fleet.h. */
+#include "sim/fleet/fleet.h"
+
+#include <math.h>
+
+#include "model/check.h"
+
+#define DAY_S 86400.0
+
+/* A line through the cold restarts of 16,384 and 98,304 GPUs (200 and 900 s; FT-HSDP, arXiv
+ * 2602.00277); at 22,000 and 65,536 it is within 20 %. */
+#define RESTART_S         90.0
+#define RESTART_S_PER_GPU 9e-3
+
+static struct ty_days days_of(const struct ty_fleet_options *o, uint32_t nodes, uint32_t gpus)
+{
+    const double node_rate = o->failures_per_1000_node_days / 1000 / DAY_S * nodes;
+    const double rate = node_rate + o->job_failures_per_day / DAY_S;
+    const double restart_s = o->restart_s > 0 ? o->restart_s : RESTART_S + RESTART_S_PER_GPU * gpus;
+    const bool stops = o->planned.per_day > 0;
+    return (struct ty_days){
+        .rate = rate,
+        .shape = o->failure_shape,
+        .stall_s = o->checkpoint.memory_stall_s,
+        .store_every = o->checkpoint.store_every,
+        .store_stall_s = o->checkpoint.stall_s,
+        .durable_after_s = o->checkpoint.durable_after_s,
+        .from_memory = o->checkpoint.from_memory,
+        .wait_s = o->detect_s + o->replace_s,
+        .restart_s = restart_s,
+        .memory_restart_s = o->memory_restart_s > 0 ? o->memory_restart_s : restart_s,
+        .node_share = rate > 0 ? node_rate / rate * o->drained : 0,
+        .repair_s = o->repair_s,
+        .spares = o->spares == TY_FLEET_SPARES_ENOUGH ? TY_FLEET_ENOUGH_SPARES : o->spares,
+        .planned_every_s = stops ? DAY_S / o->planned.per_day - o->planned.each_s : 0,
+        .planned_s = stops ? o->planned.each_s : 0,
+    };
+}
+
+static struct ty_renewal renewal_of(const struct ty_days *d)
+{
+    return (struct ty_renewal){
+        .rate = d->rate,
+        .every_s = d->every_s,
+        .stall_s = d->store_stall_s,
+        .durable_after_s = d->durable_after_s,
+        .wait_s = d->wait_s,
+        .restart_s = d->restart_s,
+        .store_every = d->store_every,
+        .memory_stall_s = d->stall_s,
+        .from_memory = d->from_memory,
+        .memory_restart_s = d->memory_restart_s,
+    };
+}
+
+/* The shortest interval at which a checkpoint is durable before the next one to storage ends. */
+static double shortest(const struct ty_days *d)
+{
+    return (d->durable_after_s - d->store_stall_s) / d->store_every - d->stall_s;
+}
+
+void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32_t gpus,
+                  struct ty_fleet_job *job)
+{
+    struct ty_days *d = &job->days;
+    *d = days_of(options, nodes, gpus);
+    job->renewal = renewal_of(d);
+    d->every_s = options->checkpoint.every_s > 0
+                     ? options->checkpoint.every_s
+                     : fmax(ty_best_interval(&job->renewal), shortest(d));
+    job->renewal.every_s = d->every_s;
+    job->load = d->rate * d->node_share * d->repair_s;
+
+    const struct ty_renewal_shares r = ty_renewal_shares(&job->renewal);
+    const double planned = d->planned_s / (d->planned_every_s + d->planned_s);
+    const double stops = d->planned_s > 0 ? planned : 0;
+    const double waits =
+        d->spares == TY_FLEET_ENOUGH_SPARES ? 0 : ty_erlang_loss(d->spares + 1, job->load);
+    const double rest = (1 - stops) * (1 - waits);
+    const double share[TY_N_FLEET_STATES] = {
+        [TY_FLEET_WORK] = rest * r.goodput,
+        [TY_FLEET_CHECKPOINT] = rest * r.checkpoints,
+        [TY_FLEET_LOST] = rest * r.lost_work,
+        [TY_FLEET_DETECT] = rest * r.wait,
+        [TY_FLEET_RESTART] = rest * r.restart,
+        [TY_FLEET_SPARES] = (1 - stops) * waits,
+        [TY_FLEET_PLANNED] = stops,
+    };
+    memcpy(job->share, share, sizeof(share));
+}
+
+/* What cannot be, of values that are right by themselves. */
+static int check(const struct ty_run *run, const struct ty_fleet_job *job, struct ty_err *err)
+{
+    const struct ty_section *section = &run->config->sections[TY_SECTION_FLEET];
+    const struct ty_days *d = &job->days;
+    int rc = 0;
+    if (d->every_s < shortest(d)) {
+        rc = ty_check_fail(section, "checkpoint.durable_after", err,
+                           "%g s, and the next checkpoint to storage is complete after %g s; give "
+                           "checkpoint.every of %g s or more, or auto",
+                           d->durable_after_s,
+                           d->store_every * (d->every_s + d->stall_s) + d->store_stall_s,
+                           shortest(d));
+    }
+    if (d->planned_s > 0 && d->planned_every_s <= 0) {
+        rc = ty_check_fail(section, "planned.per_day", err,
+                           "%g stops of %g s fill the day; give fewer, or shorter ones",
+                           DAY_S / (d->planned_every_s + d->planned_s), d->planned_s);
+    }
+    if (d->from_memory > 0 && d->store_every == 1) {
+        rc = ty_check_fail(section, "checkpoint.from_memory", err,
+                           "%g of the failures are healed from memory, and every checkpoint goes "
+                           "to storage; give checkpoint.store_every of 2 or more",
+                           d->from_memory);
+    }
+    return rc;
+}
+
+int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories, uint32_t threads,
+                      struct ty_fleet *fleet, struct ty_err *err)
+{
+    const struct ty_fleet_options *options = &run->config->fleet;
+    const struct ty_cluster *cluster = &run->config->cluster;
+    struct ty_fleet *f = fleet;
+    *f = (struct ty_fleet){.run = run, .played_days = days, .histories = histories};
+    f->gpus = ty_run_ranks(run);
+    f->nodes = (f->gpus + cluster->gpus_per_node - 1) / cluster->gpus_per_node;
+    ty_run_numbers(run, &f->step);
+    ty_fleet_job(options, f->nodes, f->gpus, &f->job);
+    const int rc = check(run, &f->job, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const double goodput = f->job.share[TY_FLEET_WORK];
+    const double spares = f->job.days.spares == TY_FLEET_ENOUGH_SPARES ? 0 : f->job.days.spares;
+    f->goodput_mfu = f->step.mfu * goodput;
+    f->tokens_per_day = f->step.tokens_per_s * goodput * DAY_S;
+    f->days_for_tokens = options->tokens / f->tokens_per_day;
+    f->gpu_hours = f->days_for_tokens * 24 * f->gpus;
+    f->cost =
+        f->days_for_tokens * 24 * options->price * (f->gpus + spares * cluster->gpus_per_node);
+    return ty_days_mean(&f->job.days, days * DAY_S, run->config->run.seed, histories, threads,
+                        &f->played) < 0
+               ? ty_fail_memory(err)
+               : 0;
+}

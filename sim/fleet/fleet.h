@@ -1,0 +1,41 @@
+/* fleet.h - a whole training on a fleet of nodes: the step of a run, and the days around it.
+ *
+ * Joined by numbers only: a run has the step time; failures, checkpoints and spares of the section
+ * `fleet` make goodput, days and cost of it, in closed form (renewal.h) and played (days.h). */
+#ifndef TY_FLEET_FLEET_H
+#define TY_FLEET_FLEET_H
+
+#include "sim/base/err.h"
+#include "sim/fleet/days.h"
+#include "sim/fleet/renewal.h"
+#include "sim/run/figures.h"
+
+/* A job of so many nodes, whatever it computes. */
+struct ty_fleet_job {
+    struct ty_days days;             /* what is played */
+    struct ty_renewal renewal;       /* the same without spares and planned stops */
+    double load;                     /* nodes in repair at a time, if it never had too few */
+    double share[TY_N_FLEET_STATES]; /* in closed form; add up to 1 */
+};
+void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32_t gpus,
+                  struct ty_fleet_job *job);
+
+struct ty_fleet {
+    const struct ty_run *run;
+    struct ty_figures step; /* of the run */
+    uint32_t nodes, gpus;   /* of the job */
+    struct ty_fleet_job job;
+    double goodput_mfu, tokens_per_day;
+    double days_for_tokens, gpu_hours, cost; /* of fleet.tokens; 0: not asked for */
+    double played_days;                      /* of a history */
+    uint32_t histories;
+    struct ty_days_mean played;
+};
+
+/* What follows from an executed run and the section `fleet` of its configuration; so many histories
+ * of so many days are played. (3), with a place, where checkpoints would not be durable before the
+ * next begins. */
+int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories, uint32_t threads,
+                      struct ty_fleet *fleet, struct ty_err *err);
+
+#endif

@@ -1,0 +1,164 @@
+/* fleet.c - the report of a whole training: where its days go, what they come to, what would be
+ * worth how much. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/number_text.h"
+#include "sim/base/words.h"
+#include "sim/document/json.h"
+#include "sim/fleet/fleet.h"
+#include "sim/report/table.h"
+
+#define DAYS_PLAYED      365.0
+#define HISTORIES_PLAYED 100u
+
+/* ---- JSON ---- */
+
+/* What was not asked for is null. */
+static void put_asked(struct ty_json *j, const char *key, double value)
+{
+    ty_json_real(j, key, value > 0 ? value : NAN);
+}
+
+static void put_losses(struct ty_json *j, const char *key, const double share[TY_N_FLEET_STATES])
+{
+    ty_json_object(j, key);
+    for (int i = TY_FLEET_WORK + 1; i < TY_N_FLEET_STATES; i++) {
+        ty_json_real(j, ty_fleet_state_name((enum ty_fleet_state)i), share[i]);
+    }
+    ty_json_end(j);
+}
+
+static void put_json(struct ty_text *t, const struct ty_fleet *f)
+{
+    const struct ty_fleet_job *job = &f->job;
+    struct ty_json j = ty_json_to_text(t);
+    ty_json_object(&j, NULL);
+    ty_json_lines(&j);
+    ty_json_real(&j, "step_time_s", f->step.step_s);
+    ty_json_real(&j, "mfu", f->step.mfu);
+    ty_json_whole(&j, "gpus", f->gpus);
+    ty_json_whole(&j, "nodes", f->nodes);
+    ty_json_real(&j, "mtbf_s", 1 / job->days.rate);
+    ty_json_real(&j, "checkpoint_interval_s", job->days.every_s);
+    ty_json_real(&j, "checkpoint_stall_s", job->days.store_stall_s);
+    ty_json_real(&j, "restart_s", job->days.restart_s);
+    ty_json_real(&j, "goodput", job->share[TY_FLEET_WORK]);
+    ty_json_real(&j, "goodput_mfu", f->goodput_mfu);
+    ty_json_real(&j, "tokens_per_day", f->tokens_per_day);
+    put_asked(&j, "days_for_tokens", f->days_for_tokens);
+    put_asked(&j, "gpu_hours", f->gpu_hours);
+    put_asked(&j, "cost", f->cost);
+    put_losses(&j, "loss", job->share);
+    ty_json_object(&j, "monte_carlo");
+    ty_json_real(&j, "goodput", f->played.share[TY_FLEET_WORK]);
+    ty_json_real(&j, "standard_error", f->played.standard_error);
+    ty_json_whole(&j, "runs", f->histories);
+    ty_json_real(&j, "days", f->played_days);
+    ty_json_real(&j, "failures_per_day", f->played.failures_per_day);
+    ty_json_whole(&j, "seed", f->run->config->run.seed);
+    put_losses(&j, "loss", f->played.share);
+    ty_json_end(&j);
+    ty_json_text(&j, "version", ty_version());
+    ty_json_end(&j);
+    ty_text_add(t, "\n");
+}
+
+/* ---- for people ---- */
+
+static void put_line(struct ty_text *t, const char *label, const char *value)
+{
+    ty_text_add(t, "  %s", label);
+    ty_text_pad(t, 28);
+    ty_text_add(t, "%s\n", value);
+}
+
+static void put_states(struct ty_text *t, const struct ty_fleet *f)
+{
+    ty_text_add(t, "where the time goes         closed form      played\n");
+    for (int i = 0; i < TY_N_FLEET_STATES; i++) {
+        char label[64];
+        (void)snprintf(label, sizeof(label), "%s",
+                       i == TY_FLEET_WORK ? "goodput"
+                                          : ty_fleet_state_name((enum ty_fleet_state)i));
+        for (char *c = label; *c != '\0'; c++) {
+            *c = *c == '_' ? ' ' : *c;
+        }
+        char closed[24], played[24];
+        ty_snprintf(closed, sizeof(closed), "%.3f %%", 100 * f->job.share[i]);
+        ty_snprintf(played, sizeof(played), "%.3f %%", 100 * f->played.share[i]);
+        ty_text_add(t, "  %-22s %14s  %10s", label, closed, played);
+        if (i == TY_FLEET_WORK) {
+            ty_text_add(t, " +- %.3f", 100 * f->played.standard_error);
+        }
+        ty_text_add(t, "\n");
+    }
+}
+
+static void put_table(struct ty_text *t, const struct ty_fleet *f)
+{
+    const struct ty_days *d = &f->job.days;
+    char a[64], b[64], line[160];
+    ty_report_head(f->run, t);
+    ty_words_seconds(f->step.step_s, a, sizeof(a));
+    put_line(t, "step time", a);
+    ty_snprintf(line, sizeof(line), "%.1f %% in a step, %.1f %% of all time", 100 * f->step.mfu,
+                100 * f->goodput_mfu);
+    put_line(t, "MFU", line);
+    if (d->rate > 0) {
+        ty_words_seconds(1 / d->rate, a, sizeof(a));
+        ty_snprintf(line, sizeof(line), "%s, %.2f a day", a, d->rate * 86400);
+        put_line(t, "between failures", line);
+    }
+    if (!isinf(d->every_s)) {
+        ty_words_seconds(d->every_s, a, sizeof(a));
+        ty_words_seconds(d->store_stall_s + d->stall_s, b, sizeof(b));
+        ty_snprintf(line, sizeof(line), "every %s of work, which stops for %s", a, b);
+        put_line(t, "checkpoints", line);
+    }
+    ty_words_count(f->tokens_per_day, a, sizeof(a));
+    put_line(t, "tokens a day", a);
+    if (f->days_for_tokens > 0) {
+        ty_words_count(f->gpu_hours, a, sizeof(a));
+        ty_snprintf(line, sizeof(line), "%.1f days, %s GPU-hours", f->days_for_tokens, a);
+        put_line(t, "the whole training", line);
+    }
+    if (f->cost > 0) {
+        ty_words_count(f->cost, a, sizeof(a));
+        put_line(t, "its cost", a);
+    }
+    ty_text_add(t, "\n");
+    put_states(t, f);
+}
+
+int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *request, char **report,
+                 struct ty_err *err)
+{
+    static const struct ty_fleet_request nothing = {.stats = NULL};
+    const struct ty_fleet_request *r = request != NULL ? request : &nothing;
+    struct ty_text t = {.data = NULL};
+    struct ty_fleet fleet;
+    *report = NULL;
+    if (!run->executed) {
+        return ty_fail(err, TY_EUSAGE, "a fleet is asked for before the run was executed");
+    }
+    const int json = r->stats != NULL ? ty_run_report_check(r->stats, err) : 0;
+    if (json < 0) {
+        return json;
+    }
+    const int rc =
+        ty_fleet_work_out(run, r->days > 0 ? r->days : DAYS_PLAYED,
+                          r->runs > 0 ? r->runs : HISTORIES_PLAYED, r->jobs, &fleet, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (r->stats != NULL && strcmp(r->stats, "json") == 0) {
+        put_json(&t, &fleet);
+    } else {
+        put_table(&t, &fleet);
+    }
+    *report = ty_text_take(&t);
+    ty_text_release(&t);
+    return *report == NULL ? ty_fail_memory(err) : 0;
+}
