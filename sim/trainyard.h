@@ -150,7 +150,8 @@ typedef void ty_progress_fn(void *arg, double share);
 /* Whom later calls of ty_run_execute tell, with `arg`; NULL: nobody. */
 TY_API void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg);
 
-/* Threads on which explanations and pages try variants of a run; 0, as at first: one per core. */
+/* Threads that execute and draw: statistics of many ranks, files of traces, variants that
+ * explanations and pages try; 0, as at first: one per core. */
 TY_API void ty_run_threads(struct ty_run *run, uint32_t threads);
 
 /* Executes the plan by "sweep", "events" or "auto", the faster of those that are exact for it;

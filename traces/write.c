@@ -1,16 +1,18 @@
 /* write.c - a trace under its name: one file, or a folder with a file for each rank.
  *
- * Of a folder, all files are written under temporary names before the first gets its own: a full
- * disk leaves what was there. Readers take every file of a folder for a rank of one run, so a file
+ * Of a folder, all files are written, by several threads, under temporary names before the first
+ * gets its own: a full disk leaves what was there. Readers take every file of a folder for a rank of one run, so a file
  * that this run would not replace is refused, not mixed in. */
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/base/path.h"
+#include "sim/base/pool.h"
 #include "traces/out/writer.h"
 
 static int write_file(const struct ty_trace_format *format, const struct ty_trace *trace,
@@ -23,6 +25,7 @@ static int write_file(const struct ty_trace_format *format, const struct ty_trac
         return rc;
     }
     out.stop = stop;
+    ty_out_threads(&out, trace->threads);
     if (trace->progress != NULL && format->estimate != NULL) {
         out.expected = format->estimate(trace);
         out.progress = trace->progress;
@@ -40,17 +43,28 @@ static int write_file(const struct ty_trace_format *format, const struct ty_trac
 /* ---- folders ---- */
 
 struct folder {
+    const struct ty_trace_format *format;
     const struct ty_trace *trace;
-    const char *path, *extension;
-    struct ty_out *out; /* [trace->n_ranks] */
-    uint32_t n;         /* opened */
+    const char *path;
+    const volatile int *stop;
     bool made;
+    struct ty_arena arena;
+    char **name;        /* [trace->n_ranks] kept: the trace tells one at a time; NULL: none */
+    struct ty_out *out; /* [trace->n_ranks] */
+    uint32_t packers;   /* threads that compress a file */
+    pthread_t caller;   /* it is told of progress */
+    pthread_mutex_t lock;
+    /* under it */
+    uint32_t n_written;
+    uint32_t failed; /* the first rank that did, by its place; n_ranks: none */
+    int rc;
+    struct ty_err first; /* what is wrong there */
 };
 
 /* "rank-12.json", or "rank-12.json.gz" in a folder whose name ends so. */
 static void name_file(const struct folder *f, uint32_t rank, char name[64])
 {
-    snprintf(name, 64, "rank-%u.%s%s", (unsigned)rank, f->extension,
+    snprintf(name, 64, "rank-%u.%s%s", (unsigned)rank, f->format->extension,
              ty_path_ends(f->path, ".gz") ? ".gz" : "");
 }
 
@@ -126,8 +140,13 @@ static int open_folder(struct folder *f, struct ty_err *err)
     return check_strangers(f, err);
 }
 
-static int write_rank(struct folder *f, const struct ty_trace_format *format, uint32_t i,
-                      const volatile int *stop, struct ty_err *err)
+static const char *kept_name(void *arg, uint32_t rank)
+{
+    (void)rank; /* a file is of one */
+    return arg;
+}
+
+static int write_rank(struct folder *f, uint32_t i, struct ty_err *err)
 {
     struct ty_trace one = *f->trace;
     const size_t size = strlen(f->path) + 80;
@@ -143,44 +162,95 @@ static int write_rank(struct folder *f, const struct ty_trace_format *format, ui
     if (rc < 0) {
         return rc;
     }
-    f->n = i + 1;
-    out->stop = stop;
+    out->stop = f->stop;
+    ty_out_threads(out, f->packers);
     one.ranks = &f->trace->ranks[i];
     one.n_ranks = 1;
-    rc = format->write(&one, out, err);
+    if (f->name[i] != NULL) {
+        one.rank_name = kept_name;
+        one.arg = f->name[i];
+    }
+    rc = f->format->write(&one, out, err);
     ty_out_finish(out);
     /* a full disk need not be filled by the others */
     return rc == 0 && out->error != 0 ? ty_out_commit(out, err) : rc;
 }
 
-static int write_folder(const struct ty_trace_format *format, const struct ty_trace *trace,
-                        const char *path, const volatile int *stop, uint64_t *bytes,
-                        struct ty_err *err)
+static bool write_piece(void *arg, uint32_t i)
 {
-    struct folder f = {.trace = trace, .path = path, .extension = format->extension};
-    int rc = open_folder(&f, err);
+    struct folder *f = arg;
+    struct ty_err err;
+    ty_err_init(&err);
+    const int rc = write_rank(f, i, &err);
+    pthread_mutex_lock(&f->lock);
+    const double share = (double)++f->n_written / f->trace->n_ranks;
+    if (rc < 0 && i < f->failed) {
+        f->failed = i;
+        f->rc = rc;
+        f->first = err;
+    }
+    pthread_mutex_unlock(&f->lock);
+    if (f->trace->progress != NULL && pthread_equal(pthread_self(), f->caller)) {
+        f->trace->progress(f->trace->progress_arg, share);
+    }
+    return rc == 0;
+}
+/* What the pieces need, before the first. */
+static int prepare_pieces(struct folder *f)
+{
+    const struct ty_trace *trace = f->trace;
+    const uint32_t n = trace->n_ranks, threads = ty_pool_threads(trace->threads);
+    f->packers = n > 0 && threads > n ? threads / n : 1;
+    f->failed = n;
+    f->caller = pthread_self();
+    f->out = ty_arena_array(&f->arena, struct ty_out, n);
+    f->name = ty_arena_alloc(&f->arena, n, sizeof(*f->name));
+    if (f->out == NULL || f->name == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        f->out[i].fd = -1;
+        if (trace->rank_name != NULL) {
+            f->name[i] =
+                ty_arena_printf(&f->arena, "%s", trace->rank_name(trace->arg, trace->ranks[i]));
+            if (f->name[i] == NULL) {
+                return TY_ENOMEM;
+            }
+        }
+    }
+    return 0;
+}
+
+/* All files under temporary names, and then under their own. */
+static int write_pieces(struct folder *f, uint64_t *bytes, struct ty_err *err)
+{
+    const uint32_t n = f->trace->n_ranks;
+    pthread_mutex_init(&f->lock, NULL);
+    ty_pool_run(0, n, f->trace->threads, write_piece, f);
+    pthread_mutex_destroy(&f->lock);
+    int rc = f->rc < 0 ? ty_fail(err, f->rc, "%s", f->first.text) : 0;
+    *bytes = 0;
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        rc = ty_out_commit(&f->out[i], err);
+        *bytes += f->out[i].stored;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ty_out_discard(&f->out[i]);
+    }
+    return rc;
+}
+
+static int write_folder(struct folder *f, uint64_t *bytes, struct ty_err *err)
+{
+    int rc = open_folder(f, err);
     if (rc < 0) {
         return rc;
     }
-    f.out = calloc((size_t)trace->n_ranks + 1, sizeof(*f.out));
-    rc = f.out == NULL ? ty_fail_memory(err) : 0;
-    for (uint32_t i = 0; i < trace->n_ranks && rc == 0; i++) {
-        rc = write_rank(&f, format, i, stop, err);
-        if (trace->progress != NULL) {
-            trace->progress(trace->progress_arg, (i + 1.0) / trace->n_ranks);
-        }
-    }
-    *bytes = 0;
-    for (uint32_t i = 0; i < f.n && rc == 0; i++) {
-        rc = ty_out_commit(&f.out[i], err);
-        *bytes += f.out[i].stored;
-    }
-    for (uint32_t i = 0; i < f.n; i++) {
-        ty_out_discard(&f.out[i]);
-    }
-    free(f.out);
-    if (rc != 0 && f.made) {
-        rmdir(path); /* fails where it is not empty, rightly */
+    rc = prepare_pieces(f);
+    rc = rc < 0 ? ty_fail_memory(err) : write_pieces(f, bytes, err);
+    ty_arena_release(&f->arena);
+    if (rc != 0 && f->made) {
+        rmdir(f->path); /* fails where it is not empty, rightly */
     }
     return rc;
 }
@@ -188,7 +258,7 @@ static int write_folder(const struct ty_trace_format *format, const struct ty_tr
 int ty_trace_write_check(const struct ty_trace_format *format, const struct ty_trace *trace,
                          const char *path, struct ty_err *err)
 {
-    struct folder f = {.trace = trace, .path = path, .extension = format->extension};
+    struct folder f = {.format = format, .trace = trace, .path = path};
     if (!format->per_rank) {
         return ty_out_check(path, err);
     }
@@ -205,6 +275,7 @@ int ty_trace_write_check(const struct ty_trace_format *format, const struct ty_t
 int ty_trace_write(const struct ty_trace_format *format, const struct ty_trace *trace,
                    const char *path, const volatile int *stop, uint64_t *bytes, struct ty_err *err)
 {
-    return format->per_rank ? write_folder(format, trace, path, stop, bytes, err)
+    struct folder f = {.format = format, .trace = trace, .path = path, .stop = stop};
+    return format->per_rank ? write_folder(&f, bytes, err)
                             : write_file(format, trace, path, stop, bytes, err);
 }

@@ -33,12 +33,17 @@ static void *take_pieces(void *arg)
     return NULL;
 }
 
+uint32_t ty_pool_threads(uint32_t jobs)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return jobs > 0 ? jobs : cores > 0 ? (uint32_t)cores : 1;
+}
+
 void ty_pool_run(uint32_t from, uint32_t n, uint32_t jobs, ty_pool_fn *work, void *arg)
 {
     struct pool pool = {.next = from, .n = n, .work = work, .arg = arg};
     pthread_t threads[THREADS_MAX];
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint32_t wanted = jobs > 0 ? jobs : cores > 0 ? (uint32_t)cores : 1;
+    const uint32_t wanted = ty_pool_threads(jobs);
     uint32_t started = 0;
     pthread_mutex_init(&pool.lock, NULL);
     while (started + 1 < wanted && started + 1 < n - (from < n ? from : n) &&

@@ -175,8 +175,11 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
                     struct ty_err *err)
 {
     char *text = NULL;
+    uint32_t jobs = 0;
     const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
     int rc = check_outputs(o, config, run, err);
+    (void)cli_jobs(o, &jobs); /* cmd_run has read it */
+    ty_run_threads(run, jobs);
     if (rc == 0) {
         remark_traceless(o, config);
         const bool traced = trace_target(o, config, 0) != NULL;
@@ -300,7 +303,8 @@ static int plan_and(const struct cli_options *o, make_fn *make, plan_fn *then)
 
 int cmd_run(const struct cli_options *o)
 {
-    return plan_and(o, ty_run_new, simulate);
+    uint32_t jobs;
+    return cli_jobs(o, &jobs) != 0 ? 2 : plan_and(o, ty_run_new, simulate);
 }
 
 int cmd_check(const struct cli_options *o)

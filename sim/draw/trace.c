@@ -161,6 +161,7 @@ static int run_trace(const struct ty_run *run, const char *target,
     if (rc == 0) {
         p.trace.progress = options->progress;
         p.trace.progress_arg = options->progress_arg;
+        p.trace.threads = run->threads;
         rc = ty_trace_write(p.format, &p.trace, p.path, options->stop, &bytes, err);
     }
     if (rc == 0 && note != NULL) {

@@ -36,7 +36,7 @@ struct ty_run {
     struct ty_run_link_load *link_load; /* of the links, once somebody asked (links.h) */
     const char *engine;                 /* "sweep" or "events", once executed */
     struct ty_progress progress;        /* of executions */
-    uint32_t threads;                   /* for variants of it; 0: one per core */
+    uint32_t threads;                   /* of statistics, traces and variants; 0: one per core */
     double plan_s, execute_s;           /* wall-clock time of the simulator itself */
     struct ty_band *band;               /* how sure it is, once asked (sim/sweep/band.h); NULL */
     struct ty_uneven *uneven;           /* [gangs] (uneven.h); NULL: experts get equal loads */

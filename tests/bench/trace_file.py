@@ -80,6 +80,10 @@ def main():
                   f"{packed.stat().st_size / 1e6:.0f} MB in {squeezed}, zlib alone "
                   f"{alone:.2f} s; {os.cpu_count()} cores", flush=True)
             packed.unlink()
+        one, all_ = (Best(run("--trace", "kineto:null:", "--jobs", str(n))).beyond(bare)
+                     for n in (1, os.cpu_count()))
+        print(f"kineto: a file for each of 256 ranks, to nowhere, in {one} by one thread, {all_} "
+              f"by {os.cpu_count()}")
     return 0
 
 

@@ -286,13 +286,14 @@ def check(binary, example, options, alone, folder):
 
 
 def folders(binary, folder):
-    """All files or none: what was there stays when anything fails, and strangers are refused."""
+    """All files or none: what was there stays when anything fails, and strangers are refused. The
+    same bytes from any number of threads."""
     out = folder / "out"
 
-    def run(ranks, limit=resource.RLIM_INFINITY):
+    def run(ranks, limit=resource.RLIM_INFINITY, jobs=2):
         done = subprocess.run(
             [binary, "run", str(EXAMPLES / "gpipe-memory.yaml"), "-q", "-o", "/dev/null",
-             "--ranks", ranks, "--trace", f"kineto:{out}"], capture_output=True, text=True,
+             "--ranks", ranks, "--trace", f"kineto:{out}", "--jobs", str(jobs)], capture_output=True, text=True,
             check=False, preexec_fn=lambda: resource.setrlimit(
                 resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)))
         found = {p.name: p.read_bytes() for p in out.iterdir()} if out.exists() else None
@@ -302,8 +303,11 @@ def folders(binary, folder):
     assert status == 3 and "cannot be written" in said and found is None, (status, said, found)
     status, said, first = run("0-3")
     assert status == 0 and sorted(first) == [f"rank-{r}.json" for r in range(4)], said
-    status, said, found = run("0-3", limit=10000)
-    assert status == 3 and found == first, said
+    for jobs in 1, 3, 16:
+        status, said, found = run("0-3", limit=10000, jobs=jobs)
+        assert status == 3 and said.count("rank-") == 1 and found == first, (jobs, said)
+        status, said, found = run("0-3", jobs=jobs)
+        assert status == 0 and found == first, (jobs, said)
     status, said, found = run("0-1")
     assert status == 3 and "holds rank-" in said and found == first, said
     (out / "notes.txt").write_text("mine")

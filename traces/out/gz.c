@@ -22,10 +22,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "sim/base/file.h"
+#include "sim/base/pool.h"
 #include "traces/out/deflate.h"
 
 #define GZ_DICT    ((size_t)1 << 15) /* as far back as deflate refers */
@@ -66,6 +66,7 @@ struct ty_gz {
     pthread_mutex_t lock;
     pthread_cond_t filled, done;
     bool quit;
+    uint32_t wanted; /* threads; 0: one per core */
     unsigned n_threads;
     pthread_t thread[GZ_THREADS];
 };
@@ -109,8 +110,8 @@ static void *work(void *arg)
 /* Threads leave signals to the caller, whose writes they are to interrupt. */
 static void start_threads(struct ty_gz *gz)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const unsigned n = cores < 2 ? 0 : cores < GZ_THREADS ? (unsigned)cores : GZ_THREADS;
+    const uint32_t wanted = ty_pool_threads(gz->wanted);
+    const unsigned n = wanted < 2 ? 0 : wanted < GZ_THREADS ? wanted : GZ_THREADS;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -157,6 +158,11 @@ void ty_gz_free(struct ty_gz *gz)
     pthread_mutex_destroy(&gz->lock);
     ty_deflater_free(gz->own);
     free(gz);
+}
+
+void ty_gz_threads(struct ty_gz *gz, uint32_t threads)
+{
+    gz->wanted = threads;
 }
 
 uint64_t ty_gz_stored(const struct ty_gz *gz)

@@ -7,9 +7,10 @@
 
 struct ty_gz;
 
-/* A gzip stream at level 1 (deflate.h), compressed by one thread per core, at most GZ_THREADS;
- * NULL when memory is exhausted. */
+/* A gzip stream at level 1 (deflate.h); NULL when memory is exhausted. Compressed by one thread per
+ * core, at most GZ_THREADS, or so many; 1: by the caller alone. */
 struct ty_gz *ty_gz_new(void);
+void ty_gz_threads(struct ty_gz *gz, uint32_t threads); /* before the first write; 0: per core */
 void ty_gz_free(struct ty_gz *gz);
 
 /* Bytes written so far, compressed. */

@@ -121,6 +121,13 @@ int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
     return 0;
 }
 
+void ty_out_threads(struct ty_out *out, uint32_t threads)
+{
+    if (out->gz != NULL) {
+        ty_gz_threads(out->gz, threads);
+    }
+}
+
 int ty_out_check(const char *path, struct ty_err *err)
 {
     struct ty_out out = {.fd = -1};

@@ -41,6 +41,9 @@ struct ty_out {
  * release. */
 int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err);
 
+/* So many threads to compress it, where it is; 0, as at first: one per core. */
+void ty_out_threads(struct ty_out *out, uint32_t threads);
+
 /* Whether ty_out_open would succeed, found by trying where that leaves nothing behind; to be asked
  * before a long run. 0 or TY_EIO with its message. */
 int ty_out_check(const char *path, struct ty_err *err);

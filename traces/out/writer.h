@@ -84,6 +84,7 @@ struct ty_trace {
     const struct ty_stats *stats;
     const uint32_t *ranks; /* [n_ranks] global ranks to show, in display order */
     uint32_t n_ranks;
+    uint32_t threads; /* that write and compress; 0: one per core */
     /* "rank 12 · pp1 dp0 tp4 · node1/gpu4" and "stage 1/2, bubble 37.5 %"; owned by `arg`, valid
      * until the next call. Either may be NULL: then the gang's name serves. */
     const char *(*rank_name)(void *arg, uint32_t rank);
