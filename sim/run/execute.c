@@ -16,6 +16,8 @@
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
 
+#define SIDE_BY_SIDE 1000000u /* tasks whose statistics, some milliseconds, are worth threads */
+
 const char *const ty_sharing_words[] = {
     [TY_SHARING_NONE] = "none",
     [TY_SHARING_SIMULATED] = "simulated",
@@ -276,18 +278,23 @@ int ty_run_check_ranks(const struct ty_run *run, const char *what, bool halted, 
 }
 
 /* Of members who do everything at the same times one is looked at. */
-static int compute_stats(struct ty_run *run, const struct ty_program *whole, struct ty_err *err)
+static int compute_stats(struct ty_run *run, const struct ty_program *whole, uint32_t threads,
+                         struct ty_err *err)
 {
     const struct ty_timeline *t = &run->timeline;
+    const bool many = t->program->n_tasks / run->n_twins > SIDE_BY_SIDE;
     return run->lockstep ? ty_stats_compute_alike(&run->stats, whole, t, &run->arena, err)
-                         : ty_stats_compute_twins(&run->stats, t, run->n_twins, &run->arena, err);
+                         : ty_stats_compute_twins(&run->stats, t, run->n_twins, many ? threads : 1,
+                                                  &run->arena, err);
 }
 
-/* Figures of a timeline, of `whole` or its fold; those of one that halted serve its trace. */
-static int finish(struct ty_run *run, const struct ty_program *whole, int rc, struct ty_err *err)
+/* Figures of a timeline, of `whole` or its fold; those of one that halted serve its trace. Runs that
+ * are executed `beside` others leave the processors to them. */
+static int finish(struct ty_run *run, const struct ty_program *whole, bool beside, int rc,
+                  struct ty_err *err)
 {
     if (rc == 0 || ty_run_halted(run)) {
-        const int stats = compute_stats(run, whole, err);
+        const int stats = compute_stats(run, whole, beside ? 1 : run->threads, err);
         rc = rc == 0 ? stats : rc;
     }
     run->executed = rc == 0;
@@ -329,7 +336,7 @@ static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct
     }
     rc = run->jobs != NULL ? ty_run_jobs_execute(run, name, alone, err)
                            : ty_run_execute_program(run, &run->lowered.program, name, err);
-    rc = finish(run, run->timeline.program, rc, err);
+    rc = finish(run, run->timeline.program, !alone, rc, err);
     run->execute_s = ty_wall_s() - t0;
     run->executed = rc == 0 && fault == 0;
     return rc < 0 ? rc : fault;
@@ -392,7 +399,7 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     }
     run->timeline = run->all;
     run->lockstep = folds;
-    return finish(run, folds && each ? whole : run->all.program, rc, err);
+    return finish(run, folds && each ? whole : run->all.program, !each, rc, err);
 }
 
 int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *err)

@@ -19,6 +19,13 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static double wall_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static int fail(const struct ty_err *err)
 {
     fprintf(stderr, "%s\n", err->text);
@@ -57,16 +64,25 @@ int main(int argc, char **argv)
     if (ty_stats_compute_alike(&stats, &program, &timeline, &arena, &err) < 0) {
         return fail(&err);
     }
-    const double t4 = cpu_s();
+    const double t4 = cpu_s(), w0 = wall_s();
+    if (ty_stats_compute_twins(&stats, &timeline, 1, 1, &arena, &err) < 0) {
+        return fail(&err);
+    }
+    const double w1 = wall_s();
+    if (ty_stats_compute_twins(&stats, &timeline, 1, 0, &arena, &err) < 0) {
+        return fail(&err);
+    }
+    const double w2 = wall_s();
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     const double n = (double)program.n_tasks;
     printf("%-6s ranks %u tasks %.0f makespan %.9f s bubble %.4f | plan %.4f s, execute %.4f s "
-           "(%.2f ns/task), statistics %.4f s, by one member %.4f s | %.0f MiB (%.1f B/task)\n",
+           "(%.2f ns/task), statistics %.4f s, by one member %.4f s; "
+           "by the clock %.4f s, on all processors %.4f s | %.0f MiB (%.1f B/task)\n",
            events ? "events" : "sweep", (unsigned)program.n_ranks, n,
            ty_s_from_ps(timeline.makespan), stats.bubble_s / ty_s_from_ps(timeline.makespan),
-           t1 - t0, t2 - t1, (t2 - t1) / n * 1e9, t3 - t2, t4 - t3, (double)usage.ru_maxrss / 1024,
-           (double)usage.ru_maxrss * 1024 / n);
+           t1 - t0, t2 - t1, (t2 - t1) / n * 1e9, t3 - t2, t4 - t3, w1 - w0, w2 - w1,
+           (double)usage.ru_maxrss / 1024, (double)usage.ru_maxrss * 1024 / n);
     ty_timeline_release(&timeline);
     ty_arena_release(&arena);
     return EXIT_SUCCESS;

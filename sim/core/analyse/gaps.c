@@ -41,15 +41,28 @@ static int index_sends(struct ty_gaps *gaps, struct ty_arena *arena)
     return 0;
 }
 
-int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena)
+static int make_rows(struct ty_gaps *gaps, uint32_t width, struct ty_arena *arena)
 {
-    *gaps = (struct ty_gaps){.timeline = timeline, .step = 1};
-    gaps->width = timeline->program->slot_width;
+    gaps->width = width;
     gaps->end = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
     gaps->from = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
     gaps->ready = ty_arena_array(arena, ty_ps, (size_t)TY_AWAITED * gaps->width);
     gaps->begun = ty_arena_array(arena, ty_ps, (size_t)TY_AWAITED * gaps->width);
-    if (gaps->end == NULL || gaps->from == NULL || gaps->ready == NULL || gaps->begun == NULL) {
+    return gaps->end == NULL || gaps->from == NULL || gaps->ready == NULL || gaps->begun == NULL
+               ? TY_ENOMEM
+               : 0;
+}
+
+int ty_gaps_init_beside(struct ty_gaps *gaps, const struct ty_gaps *first, struct ty_arena *arena)
+{
+    *gaps = *first;
+    return make_rows(gaps, first->width, arena);
+}
+
+int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena)
+{
+    *gaps = (struct ty_gaps){.timeline = timeline, .step = 1};
+    if (make_rows(gaps, timeline->program->slot_width, arena) < 0) {
         return TY_ENOMEM;
     }
     gaps->over = ty_arena_array(arena, ty_ps, (size_t)timeline->program->n_tenants + 1);

@@ -7,7 +7,7 @@
 /* Scratch of a replay; make it once, walk as often as needed. Owned by the arena. */
 struct ty_gaps {
     const struct ty_timeline *timeline;
-    uint32_t width; /* members of the largest gang */
+    uint32_t width; /* members that are visited at once: of the largest gang */
     uint32_t step;  /* from one member to the next that is visited: 1, unless the caller sets it */
     ty_ps *end, *from; /* [TY_EVENTS][width] */
     /* [TY_AWAITED][width] of the last so many collectives that are told apart: when a member was
@@ -18,6 +18,9 @@ struct ty_gaps {
                              * timeline by its columns, without what was left out */
 };
 int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena);
+
+/* Another of the same timeline, for another thread; it lives as long as the first. */
+int ty_gaps_init_beside(struct ty_gaps *gaps, const struct ty_gaps *first, struct ty_arena *arena);
 
 typedef void ty_gap_fn(void *arg, uint32_t member, const struct ty_gap *gap);
 

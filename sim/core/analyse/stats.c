@@ -1,15 +1,25 @@
-/* stats.c - sums over a finished timeline: buckets, busy streams, memory. */
+/* stats.c - sums over a finished timeline: buckets, busy streams, memory.
+ *
+ * Every rank has sums of its own, so that parts of gangs can be looked at side by side. Sums over
+ * ranks are rounded, and are therefore added in the order of gangs: operations before the parts,
+ * means behind them; and gangs that wait for others in the same layer are one part (find_parts). */
 #include "sim/core/analyse/stats.h"
 
+#include <pthread.h>
+
 #include "sim/base/check.h"
+#include "sim/base/pool.h"
 #include "sim/core/analyse/gaps.h"
+#include "sim/core/program/issue.h"
 #include "sim/core/execute/shorten.h"
 
-/* One gang of the whole program. */
+/* Some members of a gang of the whole program. */
 struct tally {
     struct ty_stats *stats;
     const struct ty_gang *gang;
-    uint32_t n, times; /* members that are looked at; each counts for so many neighbours */
+    uint32_t first, n; /* members that are looked at ... */
+    uint32_t times;    /* ... each counts for so many neighbours */
+    double *flops;     /* sum of all ranks; NULL: it is another part's */
     uint32_t step;     /* from one to the next in the timeline: `times`, or 1 in that of a fold */
     bool again;        /* a member waited like that more than once (gap->times) */
     /* what one member waited for collectives of layers before one operation */
@@ -61,9 +71,10 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
                      const struct ty_gang *gang)
 {
     const struct ty_program *p = t->program;
-    const uint32_t n = tally->n, twins = tally->times;
+    const uint32_t end = tally->first + tally->n, twins = tally->times;
     struct ty_rank_stats *ranks = tally->stats->rank;
     struct ty_rank_stats common = {.bucket = {0}};
+    double flops = tally->flops != NULL ? *tally->flops : 0;
     for (uint32_t i = 0; i < gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
         const struct ty_op *ops = ty_pass_ops(p, pass);
@@ -71,15 +82,17 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             const struct ty_op *op = &ops[k];
             const struct ty_kind *kind = &p->kinds[op->kind];
-            const uint8_t bucket = ty_kind_bucket(p, kind);
             const bool compute = op->stream == TY_STREAM_COMPUTE;
-            tally->stats->flops += kind->flops * tally->gang->n_ranks * times;
+            flops += kind->flops * tally->gang->n_ranks * times;
             if (t->dur == NULL && kind->dur_of == NULL) {
                 common.stream_busy[op->stream] += kind->dur * times;
-                common.bucket[bucket] += compute ? kind->dur * times : 0;
+                if (compute) {
+                    common.bucket[ty_kind_bucket(p, kind)] += kind->dur * times;
+                }
                 continue;
             }
-            for (uint32_t m = 0; m < n; m++) {
+            const uint8_t bucket = ty_kind_bucket(p, kind);
+            for (uint32_t m = tally->first; m < end; m++) {
                 struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m * twins]];
                 const ty_ps dur =
                     times * ty_timeline_dur(t, gang, op, pass->first_op + k, m * tally->step);
@@ -88,7 +101,10 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
             }
         }
     }
-    for (uint32_t m = 0; m < n; m++) {
+    if (tally->flops != NULL) {
+        *tally->flops = flops;
+    }
+    for (uint32_t m = tally->first; m < end; m++) {
         struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m * twins]];
         for (uint32_t b = 0; b < p->words->n_buckets; b++) {
             rank->bucket[b] += common.bucket[b];
@@ -104,7 +120,8 @@ static void copy_ranks(const struct tally *tally)
 {
     struct ty_rank_stats *ranks = tally->stats->rank;
     const uint32_t *rank_of = tally->gang->rank_of;
-    for (uint32_t m = 0; m < tally->gang->n_ranks; m++) {
+    for (uint32_t m = tally->first * tally->times; m < (tally->first + tally->n) * tally->times;
+         m++) {
         const uint32_t like = rank_of[m - m % tally->times];
         if (rank_of[m] != like) {
             ranks[rank_of[m]] = ranks[like];
@@ -113,13 +130,13 @@ static void copy_ranks(const struct tally *tally)
 }
 
 /* What holds of every rank: its time lies in one bucket or another. */
-static bool buckets_fill(const struct ty_stats *stats, const struct ty_gang *gang, ty_ps over)
+static bool buckets_fill(const struct tally *tally, ty_ps over)
 {
     bool fill = true;
-    for (uint32_t m = 0; m < gang->n_ranks; m++) {
+    for (uint32_t m = tally->first; m < tally->first + tally->n; m++) {
         ty_ps sum = 0;
         for (uint32_t b = 0; b < TY_MAX_BUCKETS; b++) {
-            sum += stats->rank[gang->rank_of[m]].bucket[b];
+            sum += tally->stats->rank[tally->gang->rank_of[m * tally->times]].bucket[b];
         }
         fill = fill && sum == over;
     }
@@ -181,54 +198,190 @@ static void average(struct ty_stats *stats, const struct ty_vocabulary *words)
                       stats->bucket_s[words->drain] + stats->bucket_s[words->message];
 }
 
-static void analyse_gang(struct tally *tally, struct ty_gaps *gaps, uint32_t g)
+/* ---- side by side ---- */
+
+#define MEMBERS 512u /* of a gang in one part: rows of less are read at twice the cost */
+
+/* All of a timeline. */
+struct analysis {
+    struct ty_stats *stats;
+    const struct ty_program *whole;
+    struct ty_gaps gaps;
+    uint32_t twins;   /* so many neighbours are alike; 0: all */
+    uint32_t members; /* of a gang in a part, at most */
+    bool alone;       /* one thread: parts come in order */
+    uint32_t *with;   /* [n_gangs] the first gang of the part; NULL: none is one with others */
+    pthread_mutex_t lock;
+    /* under it */
+    uint32_t gang, member; /* where the next part begins */
+    bool again;
+};
+
+static uint32_t looked_at(const struct analysis *a, uint32_t gang)
 {
-    const struct ty_timeline *t = gaps->timeline;
-    const struct ty_program *p = t->program, *longer = t->whole != NULL ? t->whole : p;
-    struct ty_stats *stats = tally->stats;
-    add_busy(tally, t, &p->gangs[g]);
-    gaps->step = tally->step;
-    ty_gaps_walk(gaps, g, 0, tally->n, add_gap, tally);
-    add_waited(tally);
-    copy_ranks(tally);
-    TY_DEBUG_CHECK(buckets_fill(stats, tally->gang, gaps->over[tally->gang->tenant] + t->left_out));
-    ty_memory_profile(longer, &longer->gangs[g], &stats->memory[g]);
+    return a->twins == 0 ? 1 : a->whole->gangs[gang].n_ranks / a->twins;
 }
 
-/* Everything of a timeline, in which so many neighbours are alike; 0: all. 1: what was left out
- * of it would add to sums of waiting in another order; or TY_ENOMEM. */
-static int analyse(struct ty_stats *stats, const struct ty_program *whole,
-                   const struct ty_timeline *timeline, uint32_t twins, struct ty_arena *arena)
+/* Members first .. first + n of a gang. Whether any waited more than once (struct tally). */
+static bool look_at(const struct analysis *a, struct ty_gaps *gaps, uint32_t g, uint32_t first,
+                    uint32_t n)
 {
-    struct ty_gaps gaps;
+    const struct ty_timeline *t = gaps->timeline;
+    const uint32_t all = looked_at(a, g);
+    struct tally tally = {.stats = a->stats,
+                          .gang = &a->whole->gangs[g],
+                          .first = first,
+                          .n = n,
+                          .times = a->whole->gangs[g].n_ranks / all,
+                          .flops = a->alone ? &a->stats->flops : NULL,
+                          .step = t->program->gangs[g].n_ranks / all};
+    gaps->step = tally.step;
+    add_busy(&tally, t, &t->program->gangs[g]);
+    ty_gaps_walk(gaps, g, first * tally.step, n, add_gap, &tally);
+    add_waited(&tally);
+    copy_ranks(&tally);
+    TY_DEBUG_CHECK(buckets_fill(&tally, gaps->over[tally.gang->tenant] + t->left_out));
+    return tally.again;
+}
+
+/* The next part that nobody has taken: n members of a gang; false: there is none. */
+static bool take_part(struct analysis *a, bool again, uint32_t *gang, uint32_t *first, uint32_t *n)
+{
+    pthread_mutex_lock(&a->lock);
+    a->again = a->again || again;
+    while (a->with != NULL && a->gang < a->whole->n_gangs && a->with[a->gang] != a->gang) {
+        a->gang++;
+    }
+    const bool found = a->gang < a->whole->n_gangs;
+    if (found) {
+        const uint32_t left = looked_at(a, a->gang) - a->member;
+        *gang = a->gang;
+        *first = a->member;
+        *n = left < a->members ? left : a->members;
+        a->gang += *n == left;
+        a->member = *n == left ? 0 : a->member + *n;
+    }
+    pthread_mutex_unlock(&a->lock);
+    return found;
+}
+
+static bool look_at_parts(void *arg, uint32_t thread)
+{
+    struct analysis *a = arg;
+    struct ty_arena arena = {.head = NULL};
+    struct ty_gaps gaps = a->gaps; /* the first thread takes its rows */
+    uint32_t gang, first, n;
     bool again = false;
+    const int rc = thread > 0 ? ty_gaps_init_beside(&gaps, &a->gaps, &arena) : 0;
+    while (rc == 0 && take_part(a, again, &gang, &first, &n)) { /* else the others do it */
+        again = look_at(a, &gaps, gang, first, n);
+        for (uint32_t g = gang + 1; a->with != NULL && g < a->whole->n_gangs; g++) {
+            again = (a->with[g] == gang && look_at(a, &gaps, g, 0, looked_at(a, g))) || again;
+        }
+    }
+    ty_arena_release(&arena);
+    return true;
+}
+
+/* Both parts are one from now on, that of the first. */
+static void join_parts(uint32_t *with, uint32_t n_gangs, uint32_t *of, uint32_t n_layers,
+                       uint32_t a, uint32_t b)
+{
+    const uint32_t first = a < b ? a : b, other = a < b ? b : a;
+    for (uint32_t g = 0; g < n_gangs; g++) {
+        with[g] = with[g] == other ? first : with[g];
+    }
+    for (uint32_t l = 0; l < n_layers; l++) {
+        of[l] = of[l] == other ? first : of[l];
+    }
+}
+
+/* Gangs in which members wait for others in the same layer are one part, as they add to one sum.
+ * Where none waits, a gang is several. */
+static int find_parts(struct analysis *a, struct ty_arena *arena)
+{
+    const struct ty_program *p = a->gaps.timeline->program;
+    const uint32_t n_layers = a->stats->n_layers;
+    uint32_t *of = ty_arena_array(arena, uint32_t, n_layers + 1); /* a gang; n_gangs: none */
+    uint32_t *with = ty_arena_array(arena, uint32_t, p->n_gangs);
+    if (of == NULL || with == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t l = 0; l < n_layers; l++) {
+        of[l] = p->n_gangs;
+    }
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        with[g] = g;
+        for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
+            const uint32_t layer = at.op->layer;
+            if (layer == TY_NONE ||
+                ty_kind_bucket(p, &p->kinds[at.op->kind]) != p->words->awaited) {
+                continue;
+            }
+            a->with = with;
+            if (of[layer] == p->n_gangs) {
+                of[layer] = with[g];
+            } else if (of[layer] != with[g]) {
+                join_parts(with, g + 1, of, n_layers, of[layer], with[g]);
+            }
+        }
+    }
+    a->members = a->with != NULL ? UINT32_MAX : MEMBERS;
+    return 0;
+}
+
+/* ---- everything ---- */
+
+static int prepare(struct analysis *a, const struct ty_timeline *timeline, uint32_t threads,
+                   struct ty_arena *arena)
+{
+    const struct ty_program *whole = a->whole;
+    struct ty_stats *stats = a->stats;
     *stats = (struct ty_stats){.makespan = timeline->makespan, .n_ranks = whole->n_ranks};
     stats->rank = ty_arena_array(arena, struct ty_rank_stats, whole->n_ranks);
     stats->memory = ty_arena_array(arena, struct ty_gang_memory, whole->n_gangs);
     stats->n_layers = n_layers(whole);
     stats->layer_waited_s = ty_arena_array(arena, double, stats->n_layers + 1);
     if (stats->rank == NULL || stats->memory == NULL || stats->layer_waited_s == NULL ||
-        ty_gaps_init(&gaps, timeline, arena) < 0) {
+        ty_gaps_init(&a->gaps, timeline, arena) < 0) {
+        return TY_ENOMEM;
+    }
+    return threads > 1 ? find_parts(a, arena) : 0;
+}
+
+/* Everything of a timeline, in which so many neighbours are alike; 0: all. 1: what was left out
+ * of it would add to sums of waiting in another order; or TY_ENOMEM. */
+static int analyse(struct ty_stats *stats, const struct ty_program *whole,
+                   const struct ty_timeline *timeline, uint32_t twins, uint32_t threads,
+                   struct ty_arena *arena)
+{
+    const struct ty_program *longer = timeline->whole != NULL ? timeline->whole : timeline->program;
+    struct analysis a = {.stats = stats,
+                         .whole = whole,
+                         .twins = twins,
+                         .members = UINT32_MAX,
+                         .alone = threads == 1};
+    if (prepare(&a, timeline, threads, arena) < 0) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0; g < whole->n_gangs; g++) {
-        const struct ty_gang *gang = &whole->gangs[g];
-        const uint32_t times = twins == 0 ? gang->n_ranks : twins, n = gang->n_ranks / times;
-        struct tally tally = {.stats = stats,
-                              .gang = gang,
-                              .n = n,
-                              .times = times,
-                              .step = timeline->program->gangs[g].n_ranks / n};
-        analyse_gang(&tally, &gaps, g);
-        again = again || tally.again;
+        struct tally nobody = {
+            .stats = stats, .gang = &whole->gangs[g], .times = 1, .flops = &stats->flops};
+        if (threads > 1) {
+            add_busy(&nobody, timeline, &timeline->program->gangs[g]);
+        }
+        ty_memory_profile(longer, &longer->gangs[g], &stats->memory[g]);
     }
+    pthread_mutex_init(&a.lock, NULL);
+    ty_pool_run(0, threads, threads, look_at_parts, &a);
+    pthread_mutex_destroy(&a.lock);
     average(stats, whole->words);
-    return again;
+    return a.again;
 }
 
 /* The same of all that a shortened timeline stands for. */
 static int analyse_longer(struct ty_stats *stats, const struct ty_program *whole,
-                          const struct ty_timeline *timeline, uint32_t twins,
+                          const struct ty_timeline *timeline, uint32_t twins, uint32_t threads,
                           struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_timeline longer;
@@ -237,7 +390,7 @@ static int analyse_longer(struct ty_stats *stats, const struct ty_program *whole
         rc = ty_timeline_lengthen(&longer, timeline, err);
     }
     if (rc == 0 && analyse(stats, whole == timeline->program ? timeline->whole : whole, &longer,
-                           twins, arena) < 0) {
+                           twins, threads, arena) < 0) {
         rc = ty_fail_memory(err);
     }
     ty_timeline_release(&longer);
@@ -245,31 +398,32 @@ static int analyse_longer(struct ty_stats *stats, const struct ty_program *whole
 }
 
 static int compute(struct ty_stats *stats, const struct ty_program *whole,
-                   const struct ty_timeline *timeline, uint32_t twins, struct ty_arena *arena,
-                   struct ty_err *err)
+                   const struct ty_timeline *timeline, uint32_t twins, uint32_t threads,
+                   struct ty_arena *arena, struct ty_err *err)
 {
-    const int rc = analyse(stats, whole, timeline, twins, arena);
+    const int rc = analyse(stats, whole, timeline, twins, threads, arena);
     if (rc < 0) {
         return ty_fail_memory(err);
     }
-    return rc > 0 ? analyse_longer(stats, whole, timeline, twins, arena, err) : 0;
+    return rc > 0 ? analyse_longer(stats, whole, timeline, twins, threads, arena, err) : 0;
 }
 
 int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
                      struct ty_arena *arena, struct ty_err *err)
 {
-    return compute(stats, timeline->program, timeline, 1, arena, err);
+    return compute(stats, timeline->program, timeline, 1, 1, arena, err);
 }
 
 int ty_stats_compute_alike(struct ty_stats *stats, const struct ty_program *whole,
                            const struct ty_timeline *timeline, struct ty_arena *arena,
                            struct ty_err *err)
 {
-    return compute(stats, whole, timeline, 0, arena, err);
+    return compute(stats, whole, timeline, 0, 1, arena, err);
 }
 
 int ty_stats_compute_twins(struct ty_stats *stats, const struct ty_timeline *timeline,
-                           uint32_t twins, struct ty_arena *arena, struct ty_err *err)
+                           uint32_t twins, uint32_t threads, struct ty_arena *arena,
+                           struct ty_err *err)
 {
-    return compute(stats, timeline->program, timeline, twins, arena, err);
+    return compute(stats, timeline->program, timeline, twins, ty_pool_threads(threads), arena, err);
 }

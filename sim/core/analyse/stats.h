@@ -52,9 +52,11 @@ int ty_stats_compute_alike(struct ty_stats *stats, const struct ty_program *whol
                            const struct ty_timeline *timeline, struct ty_arena *arena,
                            struct ty_err *err);
 
-/* The same where so many neighbours in each gang do (ty_program_twins). */
+/* The same where so many neighbours in each gang do (ty_program_twins), on so many threads; 0: one
+ * per core. */
 int ty_stats_compute_twins(struct ty_stats *stats, const struct ty_timeline *timeline,
-                           uint32_t twins, struct ty_arena *arena, struct ty_err *err);
+                           uint32_t twins, uint32_t threads, struct ty_arena *arena,
+                           struct ty_err *err);
 
 /* A stretch in which a rank's compute stream was idle; gaps.h walks them. */
 struct ty_gap {

@@ -25,7 +25,7 @@ static void demand_same_stats(const struct ty_timeline *t, uint32_t twins, struc
 {
     struct ty_stats each, one;
     ck_assert_int_eq(ty_stats_compute(&each, t, arena, &err), 0);
-    ck_assert_int_eq(ty_stats_compute_twins(&one, t, twins, arena, &err), 0);
+    ck_assert_int_eq(ty_stats_compute_twins(&one, t, twins, 1, arena, &err), 0);
     ck_assert_msg(memcmp(each.rank, one.rank, each.n_ranks * sizeof(*each.rank)) == 0, "%s %zu",
                   what, i);
     ck_assert_msg(memcmp(each.layer_waited_s, one.layer_waited_s, each.n_layers * sizeof(double)) ==
