@@ -1,8 +1,8 @@
 /* write.c - a trace under its name: one file, or a folder with a file for each rank.
  *
  * Of a folder, all files are written, by several threads, under temporary names before the first
- * gets its own: a full disk leaves what was there. Readers take every file of a folder for a rank of one run, so a file
- * that this run would not replace is refused, not mixed in. */
+ * gets its own: a full disk leaves what was there. Readers take every file of a folder for a rank
+ * of one run, so a file that this run would not replace is refused, not mixed in. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>

@@ -288,8 +288,8 @@ static int compute_stats(struct ty_run *run, const struct ty_program *whole, uin
                                                   &run->arena, err);
 }
 
-/* Figures of a timeline, of `whole` or its fold; those of one that halted serve its trace. Runs that
- * are executed `beside` others leave the processors to them. */
+/* Figures of a timeline, of `whole` or its fold; those of one that halted serve its trace. Runs
+ * that are executed `beside` others leave the processors to them. */
 static int finish(struct ty_run *run, const struct ty_program *whole, bool beside, int rc,
                   struct ty_err *err)
 {
