@@ -62,6 +62,7 @@ struct ty_reach {
     uint32_t fewest;  /* fewest members on one node; 0: per_node, the nodes are alike */
     uint32_t places;  /* GPUs it has of the node with most members, a bit each of the first 32; 0:
                        * the first per_node */
+    uint32_t root;    /* place in the group of who broadcasts, or gets the sum of a reduce */
 };
 
 static inline uint32_t ty_reach_fewest(const struct ty_reach *reach)

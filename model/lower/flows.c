@@ -13,7 +13,8 @@ struct router {
     struct ty_use_list uses;
 };
 
-static uint32_t list_gpus(struct router *r, uint32_t member)
+/* Of a group from the place on where its chain begins, if it is one. */
+static uint32_t list_gpus(struct router *r, uint32_t member, uint32_t start)
 {
     struct ty_lowering *l = r->l;
     if (r->route->of != TY_ROUTE_GROUP) {
@@ -25,7 +26,8 @@ static uint32_t list_gpus(struct router *r, uint32_t member)
     assert(r->route->group < l->b.program->n_groups && l->b.program->groups != NULL);
     const struct ty_group *g = &l->b.program->groups[r->route->group];
     for (uint32_t i = 0; i < g->count; i++) {
-        const uint32_t rank = l->here.rank_of[ty_group_first(g, member) + i * g->stride];
+        const uint32_t place = (start + i) % g->count;
+        const uint32_t rank = l->here.rank_of[ty_group_first(g, member) + place * g->stride];
         r->gpus[i] = ty_lower_port(l, ty_grid_gpu(&l->out->grid, rank));
     }
     return g->count;
@@ -53,7 +55,7 @@ static bool reuse(const struct router *r, uint32_t member, struct ty_flow *flow)
 static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty_coll_cost *cost)
 {
     struct ty_lowering *l = r->l;
-    const uint32_t n = list_gpus(r, member), times = r->route->times;
+    const uint32_t n = list_gpus(r, member, cost->start), times = r->route->times;
     l->asymmetric = l->asymmetric || (times > 1 && cost->pattern == TY_PATTERN_CHAIN);
     struct ty_flow flow = {.weight = 1, .lead = ty_lower_ps(l, cost->latency_s)};
     const int rc = r->route->of == TY_ROUTE_MESSAGE

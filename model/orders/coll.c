@@ -13,7 +13,7 @@
 
 static const char form[] = "write a collective as its name, pipeline ranks and size, such as "
                            "all-reduce:0-1:64MiB or all-gather:0,2-3:1MB; names are all-reduce, "
-                           "all-gather, reduce-scatter, broadcast, all-to-all";
+                           "all-gather, reduce-scatter, broadcast, reduce, all-to-all";
 static const char ranks_form[] = "write the ranks of a collective in ascending order, at least "
                                  "two of them, such as 0-3 or 0,2";
 

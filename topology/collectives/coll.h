@@ -23,6 +23,7 @@
     X(ALL_GATHER, "all-gather", "all_gather", 1)                                                   \
     X(REDUCE_SCATTER, "reduce-scatter", "reduce_scatter", 1)                                       \
     X(BROADCAST, "broadcast", "broadcast", 0)                                                      \
+    X(REDUCE, "reduce", "reduce", 0)                                                               \
     X(ALL_TO_ALL, "all-to-all", "alltoall", 1)                                                     \
     X(SEND_RECV, "send-recv", "sendrecv", 0)
 
@@ -57,6 +58,7 @@ struct ty_coll_cost {
      * form is bound by is volume */
     double net_idle;
     enum ty_coll_pattern pattern;              /* of what goes between nodes */
+    uint32_t start;                            /* place in the group where a chain begins */
     const struct ty_coll_algorithm *algorithm; /* NULL: a group of one */
 };
 static inline double ty_coll_seconds(const struct ty_coll_cost *c)
@@ -87,7 +89,8 @@ struct ty_coll_algorithm {
                  struct ty_coll_cost *out);
     /* The messages of one execution over `n` ranks of which g consecutive ones share a node (g
      * divides n, but for rings, which follow the ranks wherever nodes end), in order of steps;
-     * returns the number of steps. NULL: the algorithm has no message form (in-switch). */
+     * returns the number of steps. The root is rank 0. NULL: the algorithm has no message form
+     * (in-switch). */
     uint32_t (*steps)(enum ty_coll, uint32_t n, uint32_t g, double bytes, ty_coll_step_fn *emit,
                       void *arg);
 };

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define KNOWN                                                                                      \
-    "all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf, broadcast_perf or "     \
-    "sendrecv_perf"
+    "all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf, broadcast_perf, "       \
+    "reduce_perf or sendrecv_perf"
 
 /* ---- header ---- */
 
@@ -124,11 +124,12 @@ int ty_log_comment(struct ty_log_reader *r)
     return 0;
 }
 
-/* The collective of a file name: letters only, in any case. */
+/* The collective of a file name: letters only, in any case. A longer name says what it says: that
+ * of an all-reduce is none of a reduce. */
 static int read_name(struct ty_log_reader *r)
 {
     const char *name = ty_path_name(r->file);
-    char letters[256];
+    char letters[256], found[32] = "";
     size_t n = 0;
     uint32_t n_matches = 0;
     for (const char *p = name; *p != '\0' && n + 1 < sizeof(letters); p++) {
@@ -145,9 +146,10 @@ static int read_name(struct ty_log_reader *r)
             k += *p != '_';
         }
         wanted[k] = '\0';
-        if (strstr(letters, wanted) != NULL) {
+        if (strstr(letters, wanted) != NULL && strstr(found, wanted) == NULL) {
+            n_matches = strstr(wanted, found) != NULL ? 1 : n_matches + 1;
             r->log->coll = (enum ty_coll)i;
-            n_matches++;
+            memcpy(found, wanted, k + 1);
         }
     }
     if (n_matches == 1) {

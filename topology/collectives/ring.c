@@ -26,11 +26,19 @@
  * and 1.8 (argonne-lcf/alcf-nccl-tests).
  *
  * An all-reduce inside a node is measured well enough to have latencies of its own: nvlink_latency
- * + n nvlink_latency_per_rank, which is half of the latter per step. A broadcast is a chain: the
- * first rank sends in chunks, the others pass them on.
+ * + n nvlink_latency_per_rank, which is half of the latter per step.
+ *
+ * A broadcast is a chain, the ring without its way back to the root: that sends in chunks, the
+ * others pass them on. A reduce is the chain that ends at its root, so it begins behind it:
+ *
+ *     broadcast from 1     1 -> 2 -> 3 -> 0      reduce to 1     2 -> 3 -> 0 -> 1
+ *
+ * Where that leaves out a hop inside a node it crosses nodes once more than where it begins at the
+ * first of one. NCCL has nothing else for these two: its trees are for all-reduces.
  *
  * Sources: Patarasuk & Yuan 2009 (volumes); NVIDIA/nccl src/graph/tuning.cc (latency per step, the
- * factor on ring all-reduces between nodes; it adds latency and bytes); Chan et al. 2007 (pipelined
+ * factor on ring all-reduces between nodes; it adds latency and bytes; rings only for broadcast and
+ * reduce), src/device/broadcast.h and reduce.h (along the ring); Chan et al. 2007 (pipelined
  * chain). */
 #include "topology/collectives/protocol.h"
 
@@ -44,7 +52,7 @@ static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
     (void)cluster;
     (void)reach;
     return coll == TY_COLL_ALL_REDUCE || coll == TY_COLL_ALL_GATHER ||
-           coll == TY_COLL_REDUCE_SCATTER || coll == TY_COLL_BROADCAST;
+           coll == TY_COLL_REDUCE_SCATTER || coll == TY_COLL_BROADCAST || coll == TY_COLL_REDUCE;
 }
 
 static double chunks(double bytes)
@@ -129,30 +137,38 @@ static void in_a_node(const struct ty_cluster *cluster, enum ty_coll coll, doubl
     out->transfer_s = out->nvlink_B / ty_coll_ring_rate(cluster, reach);
 }
 
-/* A broadcast. The chain starts at a node's first rank: it crosses between nodes and never comes
- * back. The last rank also waits for the first chunk to come through. */
-static void chain_cost(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
-                       struct ty_coll_cost *out)
+static bool is_chain(enum ty_coll coll)
+{
+    return coll == TY_COLL_BROADCAST || coll == TY_COLL_REDUCE;
+}
+
+/* Broadcast and reduce. The last rank also waits for the first chunk to come through. */
+static void chain_cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
+                       const struct ty_reach *reach, struct ty_coll_cost *out)
 {
     const struct ty_coll_protocol p = ty_coll_protocol_ring(cluster);
-    const double n = reach->ranks, k = reach->nodes;
+    const uint32_t start = (reach->root + (coll == TY_COLL_REDUCE)) % reach->ranks;
+    /* back to its node; where nodes differ that is not known, and they count as alike */
+    const bool closed = reach->nodes > 1 && start % reach->per_node != 0;
+    const double n = reach->ranks, k = reach->nodes, hops = closed ? k : k - 1;
     const double chunk = bytes / chunks(bytes);
     const double crossing = ty_coll_crossing_s(cluster, &p, 1, chunk);
     out->latency_s =
         k == 1 ? cluster->nvlink.gather_latency + (n - 1) * cluster->nvlink.step
-               : cluster->net.latency + (k - 1) * crossing + (n - k) * cluster->nvlink.step;
+               : cluster->net.latency + hops * crossing + (n - 1 - hops) * cluster->nvlink.step;
     out->transfer_s = (bytes + (n - 2) * chunk) / ty_coll_ring_rate(cluster, reach);
-    out->net_B = bytes * (k - 1) / n;
-    out->nvlink_B = bytes * (n - k) / n;
-    out->pattern = TY_PATTERN_CHAIN;
+    out->net_B = bytes * hops / n;
+    out->nvlink_B = bytes * (n - 1 - hops) / n;
+    out->pattern = closed ? TY_PATTERN_RING : TY_PATTERN_CHAIN;
+    out->start = start;
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
     const struct ty_coll_protocol p = ty_coll_protocol_ring(cluster);
-    if (coll == TY_COLL_BROADCAST) {
-        chain_cost(cluster, bytes, reach, out);
+    if (is_chain(coll)) {
+        chain_cost(cluster, coll, bytes, reach, out);
     } else if (reach->nodes == 1) {
         in_a_node(cluster, coll, bytes, reach, out);
     } else {
@@ -160,14 +176,16 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     }
 }
 
-static uint32_t chain_steps(uint32_t n, double bytes, ty_coll_step_fn *emit, void *arg)
+static uint32_t chain_steps(uint32_t n, uint32_t start, double bytes, ty_coll_step_fn *emit,
+                            void *arg)
 {
     const uint32_t n_chunks = (uint32_t)chunks(bytes);
     const uint32_t n_steps = n_chunks + n - 2;
     for (uint32_t step = 0; step < n_steps; step++) {
-        for (uint32_t from = 0; from < n - 1; from++) {
-            if (step >= from && step - from < n_chunks) {
-                emit(arg, &(struct ty_coll_step){step, from, from + 1, bytes / n_chunks});
+        for (uint32_t i = 0; i < n - 1; i++) {
+            if (step >= i && step - i < n_chunks) {
+                const uint32_t from = (start + i) % n;
+                emit(arg, &(struct ty_coll_step){step, from, (from + 1) % n, bytes / n_chunks});
             }
         }
     }
@@ -181,8 +199,8 @@ uint32_t ty_coll_ring_steps(enum ty_coll coll, uint32_t n, uint32_t g, double by
     if (n < 2) {
         return 0;
     }
-    if (coll == TY_COLL_BROADCAST) {
-        return chain_steps(n, bytes, emit, arg);
+    if (is_chain(coll)) {
+        return chain_steps(n, coll == TY_COLL_REDUCE ? 1 : 0, bytes, emit, arg);
     }
     const uint32_t n_steps = coll == TY_COLL_ALL_REDUCE ? 2 * (n - 1) : n - 1;
     for (uint32_t step = 0; step < n_steps; step++) {

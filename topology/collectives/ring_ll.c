@@ -7,7 +7,7 @@ static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
 {
     return cluster->net.ll && reach->nodes > 1 && coll != TY_COLL_BROADCAST &&
-           ty_coll_ring.applies(cluster, coll, reach);
+           coll != TY_COLL_REDUCE && ty_coll_ring.applies(cluster, coll, reach);
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,

@@ -21,7 +21,7 @@ struct writer {
     double
         *port; /* [2][nodes]: when the way out of a node, and into it, is free; NULL: never asked */
     struct row *row; /* [n] */
-    uint32_t n, ranks, chunk, n_chunks;
+    uint32_t n, ranks, root, chunk, n_chunks;
 };
 
 static void count(void *arg, const struct ty_coll_step *step)
@@ -30,16 +30,18 @@ static void count(void *arg, const struct ty_coll_step *step)
     ((struct writer *)arg)->n++;
 }
 
-/* Odd chunks take the mirrored tree: who is inner in one is a leaf in the other. */
+/* As emitted the root is rank 0. Odd chunks take the mirrored tree: who is inner in one is a leaf
+ * in the other. */
 static void put(void *arg, const struct ty_coll_step *step)
 {
     struct writer *w = arg;
     const bool mirrored = w->chunk % 2 == 1;
+    const uint32_t from = (step->from + w->root) % w->ranks, to = (step->to + w->root) % w->ranks;
     w->row[w->n++] = (struct row){
         .step = step->step,
         .chunk = w->chunk,
-        .from = mirrored ? w->ranks - 1 - step->from : step->from,
-        .to = mirrored ? w->ranks - 1 - step->to : step->to,
+        .from = mirrored ? w->ranks - 1 - from : from,
+        .to = mirrored ? w->ranks - 1 - to : to,
         .bytes = step->bytes,
     };
 }
@@ -281,7 +283,8 @@ int ty_coll_script(struct ty_coll_script *out, const struct ty_coll_cost *cost, 
                    struct ty_err *err)
 {
     struct ty_arena scratch = {.head = NULL};
-    struct writer w = {.out = out, .ranks = reach->ranks, .per_node = reach->per_node};
+    struct writer w = {
+        .out = out, .ranks = reach->ranks, .root = reach->root, .per_node = reach->per_node};
     *out = (struct ty_coll_script){.n = 0};
     int rc = emit_rows(&w, cost, coll, bytes, reach->per_node, &scratch, err);
     if (rc == 0 && complete(&w, cost, arena, &scratch) < 0) {

@@ -27,7 +27,7 @@ static const struct log {
 static double seconds_of(const struct ty_config *config, const struct log *log, double bytes)
 {
     const uint32_t per_node = log->ranks / log->nodes;
-    const struct ty_reach reach = {log->ranks, log->nodes, per_node, 1, per_node, 0};
+    const struct ty_reach reach = {log->ranks, log->nodes, per_node, 1, per_node, 0, 0};
     struct ty_coll_cost cost;
     if (log->coll == TY_COLL_SEND_RECV) {
         ty_p2p_cost(&config->cluster, log->nodes == 1, bytes, &cost);

@@ -18,10 +18,10 @@ static const struct {
     const struct ty_coll_algorithm *algorithm;
     enum ty_coll coll;
 } what[] = {
-    {&ty_coll_ring, TY_COLL_ALL_REDUCE},       {&ty_coll_ring, TY_COLL_ALL_GATHER},
-    {&ty_coll_ring, TY_COLL_REDUCE_SCATTER},   {&ty_coll_ring, TY_COLL_BROADCAST},
-    {&ty_coll_ring_ll128, TY_COLL_ALL_REDUCE}, {&ty_coll_tree, TY_COLL_ALL_REDUCE},
-    {&ty_coll_direct, TY_COLL_ALL_TO_ALL},
+    {&ty_coll_ring, TY_COLL_ALL_REDUCE},     {&ty_coll_ring, TY_COLL_ALL_GATHER},
+    {&ty_coll_ring, TY_COLL_REDUCE_SCATTER}, {&ty_coll_ring, TY_COLL_BROADCAST},
+    {&ty_coll_ring, TY_COLL_REDUCE},         {&ty_coll_ring_ll128, TY_COLL_ALL_REDUCE},
+    {&ty_coll_tree, TY_COLL_ALL_REDUCE},     {&ty_coll_direct, TY_COLL_ALL_TO_ALL},
 };
 static const struct {
     uint32_t n, g;
@@ -33,7 +33,8 @@ static bool make(struct ty_coll_script *s, size_t w, size_t i, double bytes, str
     const struct ty_reach reach = {.ranks = shape[i].n,
                                    .nodes = shape[i].n / shape[i].g,
                                    .per_node = shape[i].g,
-                                   .sharing = 1};
+                                   .sharing = 1,
+                                   .root = shape[i].n / 2};
     const struct ty_coll_cost cost = {.latency_s = 1e-3,
                                       .transfer_s = 7e-3,
                                       .pattern = what[w].algorithm->pattern,

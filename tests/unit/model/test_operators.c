@@ -204,7 +204,7 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
          "activation, rotary, "
          "residual, merge, permute, unpermute, router, cast, embedding, cross-entropy, "
          "accumulation, optimizer, all-reduce, "
-         "all-gather, reduce-scatter, broadcast, all-to-all, send-recv"},
+         "all-gather, reduce-scatter, broadcast, reduce, all-to-all, send-recv"},
         {HEAD "matmul,backward,,bf16,8,8,8,,,,,,,,1\n",
          ":2:8: role: unknown word (backward); write one of forward, dgrad, wgrad"},
         {HEAD "matmul,forward,fused,bf16,8,8,8,,,,,,,,1\n",

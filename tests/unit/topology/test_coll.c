@@ -7,12 +7,17 @@
 #include "tests/unit/coll_case.h"
 #include "tests/unit/fabric.h"
 
+static bool is_chain(enum ty_coll coll)
+{
+    return coll == TY_COLL_BROADCAST || coll == TY_COLL_REDUCE;
+}
+
 /* ---- closed form against execution ---- */
 
 START_TEST(ring_time_is_that_of_its_steps)
 {
     static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE, TY_COLL_ALL_GATHER,
-                                         TY_COLL_REDUCE_SCATTER, TY_COLL_BROADCAST};
+                                         TY_COLL_REDUCE_SCATTER, TY_COLL_BROADCAST, TY_COLL_REDUCE};
     static const double sizes[] = {0, 4096, 3e6, 64e6};
     for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(colls) * TY_COUNT(sizes); i++) {
         const uint32_t n = shapes[i % TY_COUNT(shapes)].n, g = shapes[i % TY_COUNT(shapes)].g;
@@ -25,7 +30,7 @@ START_TEST(ring_time_is_that_of_its_steps)
         fabric_init(&f, n, g);
         f.rate[NVLINK] = node_rate(g);
         f.rate[NET] = g * 25e9 * 0.9;
-        if (coll == TY_COLL_BROADCAST && !one_node) { /* chunks one after another, at the slower */
+        if (is_chain(coll) && !one_node) { /* chunks one after another, at the slower */
             f.rate[NVLINK] = f.rate[NET] = fmin(f.rate[NVLINK], f.rate[NET]);
         }
         f.alpha_s[NVLINK] = reduce && one_node ? 3e-6 : factor * 3e-6;
@@ -36,6 +41,39 @@ START_TEST(ring_time_is_that_of_its_steps)
         const double seconds = cost_of(&ty_coll_ring, coll, n, g, bytes, &cost);
         ck_assert_msg(relative(seconds, fixed + f.end_s) < EXACT, "%s n %u g %u %g B: %.9g != %.9g",
                       ty_coll_name(coll), n, g, bytes, seconds, fixed + f.end_s);
+    }
+}
+END_TEST
+
+START_TEST(a_chain_from_inside_a_node_comes_back_to_it)
+{
+    static const enum ty_coll colls[] = {TY_COLL_BROADCAST, TY_COLL_REDUCE};
+    for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(colls); i++) {
+        const uint32_t n = shapes[i / 2].n, g = shapes[i / 2].g;
+        for (uint32_t root = 0; root < n; root++) {
+            const struct ty_cluster cluster = ideal(g);
+            struct ty_reach reach = reach_of(n, g);
+            uint32_t node_of[FABRIC_RANKS];
+            struct fabric f;
+            struct ty_coll_cost cost;
+            fabric_init(&f, n, 1);
+            f.node_of = node_of;
+            for (uint32_t r = 0; r < n; r++) { /* the root is rank 0 */
+                node_of[r] = (root + r) % n / g;
+            }
+            f.alpha_s[NVLINK] = 3e-6;
+            f.alpha_s[NET] = 14e-6;
+            f.rate[NVLINK] = f.rate[NET] = n > g ? fmin(node_rate(g), g * 22.5e9) : node_rate(g);
+            ty_coll_ring.steps(colls[i % 2], n, 1, 6e6, play, &f);
+            reach.root = root;
+            ty_coll_cost(&cluster, &ty_coll_ring, colls[i % 2], 6e6, &reach, &cost);
+            const double expected = (n > g ? 8e-6 : 18e-6) + f.end_s;
+            ck_assert_msg(relative(ty_coll_seconds(&cost), expected) < EXACT,
+                          "%s %u of %u, %u a node: %.9g != %.9g", ty_coll_name(colls[i % 2]), root,
+                          n, g, ty_coll_seconds(&cost), expected);
+            ck_assert_double_eq_tol(cost.net_B * n, f.carried[NET], EXACT * n * 6e6);
+            ck_assert_double_eq_tol(cost.nvlink_B * n, f.carried[NVLINK], EXACT * n * 6e6);
+        }
     }
 }
 END_TEST
@@ -80,7 +118,7 @@ START_TEST(rings_over_uneven_nodes_take_what_their_steps_take)
         /* as many NICs as the node with the fewest members has GPUs in the group */
         f.rate[NET] = reach.fewest * 22.5e9;
         f.rate[NVLINK] = ty_coll_in_node_rate(&cluster, &reach);
-        if (coll == TY_COLL_BROADCAST) { /* chunks one after another, at the slower */
+        if (is_chain(coll)) { /* chunks one after another, at the slower */
             f.rate[NVLINK] = f.rate[NET] = fmin(f.rate[NVLINK], f.rate[NET]);
         }
         f.alpha_s[NVLINK] = factor * 3e-6;
@@ -90,7 +128,7 @@ START_TEST(rings_over_uneven_nodes_take_what_their_steps_take)
         const double expected = factor * 8e-6 + f.end_s;
         /* Latency is exact; where bytes count, hops between crossings are those of the fullest
          * node. */
-        const double allowed = bytes > 1e6 && coll != TY_COLL_BROADCAST ? 0.01 : EXACT;
+        const double allowed = bytes > 1e6 && !is_chain(coll) ? 0.01 : EXACT;
         ck_assert_msg(relative(ty_coll_seconds(&cost), expected) < allowed,
                       "%s %zu %g B: %.9g != %.9g", ty_coll_name(coll), i % TY_COUNT(uneven), bytes,
                       ty_coll_seconds(&cost), expected);
@@ -353,10 +391,15 @@ static const struct {
     const struct ty_coll_algorithm *algorithm;
     enum ty_coll coll;
 } expansions[] = {
-    {&ty_coll_ring, TY_COLL_ALL_REDUCE},     {&ty_coll_ring, TY_COLL_ALL_GATHER},
-    {&ty_coll_ring, TY_COLL_REDUCE_SCATTER}, {&ty_coll_ring, TY_COLL_BROADCAST},
-    {&ty_coll_tree, TY_COLL_ALL_REDUCE},     {&ty_coll_hierarchical, TY_COLL_ALL_REDUCE},
-    {&ty_coll_direct, TY_COLL_ALL_TO_ALL},   {&ty_coll_direct, TY_COLL_SEND_RECV},
+    {&ty_coll_ring, TY_COLL_ALL_REDUCE},
+    {&ty_coll_ring, TY_COLL_ALL_GATHER},
+    {&ty_coll_ring, TY_COLL_REDUCE_SCATTER},
+    {&ty_coll_ring, TY_COLL_BROADCAST},
+    {&ty_coll_ring, TY_COLL_REDUCE},
+    {&ty_coll_tree, TY_COLL_ALL_REDUCE},
+    {&ty_coll_hierarchical, TY_COLL_ALL_REDUCE},
+    {&ty_coll_direct, TY_COLL_ALL_TO_ALL},
+    {&ty_coll_direct, TY_COLL_SEND_RECV},
 };
 
 /* Sum of what all ranks must receive, whatever the algorithm, in units of S: a tree and a chain
@@ -364,7 +407,7 @@ static const struct {
 static double textbook_volume(const struct ty_coll_algorithm *algorithm, enum ty_coll coll,
                               uint32_t n)
 {
-    if (coll == TY_COLL_BROADCAST) {
+    if (is_chain(coll)) {
         return n - 1;
     }
     return algorithm == &ty_coll_tree ? 2 * (n - 1) : n * ty_coll_bus_factor(coll, n);
@@ -408,9 +451,9 @@ START_TEST(every_rank_receives_its_share)
     const double bytes = 48e6;
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
         const uint32_t n = shapes[i].n, g = shapes[i].g;
-        static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE, TY_COLL_ALL_GATHER,
+        static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE,     TY_COLL_ALL_GATHER,
                                              TY_COLL_REDUCE_SCATTER, TY_COLL_ALL_TO_ALL,
-                                             TY_COLL_BROADCAST};
+                                             TY_COLL_BROADCAST,      TY_COLL_REDUCE};
         for (size_t j = 0; j < TY_COUNT(colls); j++) {
             const enum ty_coll coll = colls[j];
             struct fabric f;
@@ -419,8 +462,9 @@ START_TEST(every_rank_receives_its_share)
             (coll == TY_COLL_ALL_TO_ALL ? ty_coll_direct : ty_coll_ring)
                 .steps(coll, n, g, bytes, play, &f);
             for (uint32_t r = 0; r < n; r++) {
-                const double share =
-                    coll == TY_COLL_BROADCAST && r == 0 ? 0 : ty_coll_bus_factor(coll, n) * bytes;
+                /* of a chain: all but the one where it begins */
+                const bool first = is_chain(coll) && r == (coll == TY_COLL_REDUCE ? 1 : 0);
+                const double share = first ? 0 : ty_coll_bus_factor(coll, n) * bytes;
                 if (fabs(f.received[r] - share) > EXACT * bytes) {
                     ck_abort_msg("%s rank %u of %u: %g", ty_coll_name(coll), r, n, f.received[r]);
                 }
@@ -430,7 +474,8 @@ START_TEST(every_rank_receives_its_share)
 }
 END_TEST
 
-TY_SUITE("coll", ring_time_is_that_of_its_steps, rings_over_uneven_nodes_take_what_their_steps_take,
+TY_SUITE("coll", ring_time_is_that_of_its_steps, a_chain_from_inside_a_node_comes_back_to_it,
+         rings_over_uneven_nodes_take_what_their_steps_take,
          all_to_all_over_uneven_nodes_waits_for_the_slowest_node,
          the_poorest_node_decides_between_nodes, all_reduce_in_a_node_has_the_measured_latency,
          hierarchical_time_is_that_of_its_steps, all_to_all_time_is_that_of_its_steps,

@@ -171,6 +171,7 @@ START_TEST(two_groups_on_one_nic_take_twice_as_long)
         {TY_COLL_ALL_REDUCE, &ty_coll_ring},   {TY_COLL_ALL_REDUCE, &ty_coll_tree},
         {TY_COLL_ALL_GATHER, &ty_coll_ring},   {TY_COLL_REDUCE_SCATTER, &ty_coll_ring},
         {TY_COLL_ALL_TO_ALL, &ty_coll_direct}, {TY_COLL_BROADCAST, &ty_coll_ring},
+        {TY_COLL_REDUCE, &ty_coll_ring},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct ty_cluster cluster = ideal(8);
@@ -241,6 +242,7 @@ START_TEST(bus_factors_are_those_of_nccl_tests)
     ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_REDUCE_SCATTER, 4), 0.75);
     ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_ALL_TO_ALL, 2), 0.5);
     ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_BROADCAST, 8), 1);
+    ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_REDUCE, 8), 1);
     ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_SEND_RECV, 2), 1);
 }
 END_TEST

@@ -130,11 +130,11 @@ static const struct {
     {"a.log", PAIR COLUMNS SMALL LARGE TAIL,
      "a.log: which collective is this? Neither a line \"# Collective test starting:\" nor the "
      "file's name says so; give it a name with one of all_reduce_perf, all_gather_perf, "
-     "reduce_scatter_perf, alltoall_perf, broadcast_perf or sendrecv_perf"},
+     "reduce_scatter_perf, alltoall_perf, broadcast_perf, reduce_perf or sendrecv_perf"},
     {"all_reduce_and_all_gather.log", PAIR COLUMNS SMALL LARGE TAIL,
      "all_reduce_and_all_gather.log: which collective is this?"},
-    {"a.log", "# Collective test starting: reduce_perf\n",
-     "a.log:1:29: a log of reduce_perf, which no run of this simulator uses; give one of "},
+    {"a.log", "# Collective test starting: gather_perf\n",
+     "a.log:1:29: a log of gather_perf, which no run of this simulator uses; give one of "},
     {"a.log", NEW_HEAD NEW_HEAD,
      "a.log:7:29: a second test in one log (all_reduce_perf); put each into a file of its own"},
     {"a.log", NEW_HEAD COLUMNS SMALL LARGE TAIL,
@@ -297,8 +297,8 @@ START_TEST(a_log_replaces_the_model_of_its_reach_only)
 {
     struct ty_arena arena = {0};
     struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 4\ncollectives: ring");
-    const struct ty_reach same = {4, 1, 4, 2, 4, 0}, wider = {8, 1, 8, 1, 8, 0},
-                          across = {4, 2, 2, 4, 2, 0};
+    const struct ty_reach same = {4, 1, 4, 2, 4, 0, 0}, wider = {8, 1, 8, 1, 8, 0, 0},
+                          across = {4, 2, 2, 4, 2, 0, 0};
     const struct ty_coll_cost model = cost_on(&cluster, TY_COLL_ALL_REDUCE, same, 1e6);
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 4, 1, two_sizes, two_times, 2, &arena);
@@ -320,7 +320,7 @@ START_TEST(what_was_measured_may_be_below_the_floor)
 {
     struct ty_arena arena = {0};
     struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nvlink_floor: 1 s");
-    const struct ty_reach node = {4, 1, 4, 1, 4, 0};
+    const struct ty_reach node = {4, 1, 4, 1, 4, 0, 0};
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 4, 1, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, NULL};
@@ -339,7 +339,7 @@ START_TEST(groups_that_share_nics_need_a_log_that_did)
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 2, 2, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, NULL};
-    const struct ty_reach alone = {2, 2, 1, 1, 1, 0}, crowd = {2, 2, 1, 8, 1, 0};
+    const struct ty_reach alone = {2, 2, 1, 1, 1, 0, 0}, crowd = {2, 2, 1, 8, 1, 0, 0};
     static const struct {
         const char *text;
         bool crowd_too;
@@ -373,7 +373,7 @@ START_TEST(messages_take_what_sendrecv_measured)
     ty_p2p_cost(&cluster, true, 1e9, &cost);
     ck_assert_ptr_eq(cost.algorithm, &ty_coll_direct);
     /* and a shift round more ranks, of which half send to their own node */
-    cost = cost_on(&cluster, TY_COLL_SEND_RECV, (struct ty_reach){4, 2, 2, 1, 2, 0}, 1e9);
+    cost = cost_on(&cluster, TY_COLL_SEND_RECV, (struct ty_reach){4, 2, 2, 1, 2, 0, 0}, 1e9);
     ck_assert_str_eq(cost.algorithm->name, "measured");
     ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1, 1e-12);
     ck_assert(cost.net_B == 5e8 && cost.nvlink_B == 5e8);
@@ -390,7 +390,7 @@ START_TEST(a_changed_machine_scales_what_was_measured)
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 8, 1, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, &on};
-    const struct ty_reach reach = {8, 1, 8, 1, 8, 0};
+    const struct ty_reach reach = {8, 1, 8, 1, 8, 0, 0};
     faster.nvlink.bandwidth *= 2;
     const struct ty_coll_cost before = cost_on(&on, TY_COLL_ALL_REDUCE, reach, 1e9);
     const struct ty_coll_cost after = cost_on(&faster, TY_COLL_ALL_REDUCE, reach, 1e9);

@@ -71,7 +71,7 @@ END_TEST
 static void whole(struct net *net, const uint32_t *gpus, uint32_t k, uint32_t g, const char *what)
 {
     static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE, TY_COLL_ALL_GATHER, TY_COLL_BROADCAST,
-                                         TY_COLL_ALL_TO_ALL};
+                                         TY_COLL_REDUCE, TY_COLL_ALL_TO_ALL};
     const struct ty_reach reach = {.ranks = k * g, .nodes = k, .per_node = g, .sharing = 1};
     for (size_t i = 0; i < TY_COUNT(colls); i++) {
         for (size_t a = 0; ty_coll_algorithms[a] != NULL; a++) {

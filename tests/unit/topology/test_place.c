@@ -212,19 +212,19 @@ START_TEST(reach_of_known_layouts)
         struct ty_reach reach;
     } rows[] = {
         /* tensor 2, data 8 on nodes of 8: four members and two data groups a node */
-        {{2, 1, 8, 4}, 1u << TY_AXIS_DATA, {8, 2, 4, 2, 4, 0xaa}},
-        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR, {2, 1, 2, 4, 2, 0xc0}},
-        {{2, 1, 8, 4}, 1u << TY_AXIS_PIPELINE, {4, 4, 1, 8, 1, 0x80}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_DATA, {8, 2, 4, 2, 4, 0xaa, 0}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR, {2, 1, 2, 4, 2, 0xc0, 0}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_PIPELINE, {4, 4, 1, 8, 1, 0x80, 0}},
         /* tensor fills the node: every data group has one member there */
-        {{8, 1, 4, 2}, 1u << TY_AXIS_DATA, {4, 4, 1, 8, 1, 0x80}},
-        {{8, 1, 4, 2}, 1u << TY_AXIS_TENSOR, {8, 1, 8, 1, 8, 0xff}},
-        {{16, 1, 2, 2}, 1u << TY_AXIS_TENSOR, {16, 2, 8, 1, 8, 0xff}},
-        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR | 1u << TY_AXIS_DATA, {16, 2, 8, 1, 8, 0xff}},
+        {{8, 1, 4, 2}, 1u << TY_AXIS_DATA, {4, 4, 1, 8, 1, 0x80, 0}},
+        {{8, 1, 4, 2}, 1u << TY_AXIS_TENSOR, {8, 1, 8, 1, 8, 0xff, 0}},
+        {{16, 1, 2, 2}, 1u << TY_AXIS_TENSOR, {16, 2, 8, 1, 8, 0xff, 0}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR | 1u << TY_AXIS_DATA, {16, 2, 8, 1, 8, 0xff, 0}},
         /* ranks 21 to 23 are inside node 2; 15 to 17 and 6 to 8 leave node 1 */
-        {{3, 1, 8, 1}, 1u << TY_AXIS_TENSOR, {3, 1, 3, 3, 3, 0xe0}},
-        {{3, 1, 6, 1}, 1u << TY_AXIS_TENSOR, {3, 2, 2, 2, 1, 0x03}},
+        {{3, 1, 8, 1}, 1u << TY_AXIS_TENSOR, {3, 1, 3, 3, 3, 0xe0, 0}},
+        {{3, 1, 6, 1}, 1u << TY_AXIS_TENSOR, {3, 2, 2, 2, 1, 0x03, 0}},
         /* 5; 3 and 2; 5; 1 and 4 */
-        {{5, 1, 4, 1}, 1u << TY_AXIS_TENSOR, {5, 2, 4, 2, 1, 0x0f}},
+        {{5, 1, 4, 1}, 1u << TY_AXIS_TENSOR, {5, 2, 4, 2, 1, 0x0f, 0}},
     };
     struct ty_arena arena = {.head = NULL};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
