@@ -259,6 +259,9 @@ const struct ty_field ty_cluster_fields[] = {
              "communicator_memory times the communicators of the layout"),
     VALUE(fragmentation, overhead.fragmentation, RATIO, 0, 1, "4 %",
           "memory lost to fragmentation and workspaces, as share of the model's bytes"),
+    ROW_AT("node_power", node_power, QUANTITY, .dim = TY_DIM_WATTS, .min = 1, .max = 1e6,
+           .fallback = "none", .blank = "none", .aside = true,
+           .doc = "most that a node may draw by its data sheet, W; none: no energy is told"),
     ROW_AT("exceptions", exception_texts, STRINGS, .fallback = "none", .blank = "none",
            .example = "[gpu 17 at 80 %, nic 3.6 dead, nodes 8-15 with a100-sxm-40g]",
            .doc = "parts that differ: gpu N at S (speed), nvlink, nic or leaf N at S (bandwidth), "

@@ -166,6 +166,7 @@ struct ty_cluster {
     const char *operators; /* a table of kernels, made gpu.operator_table; NULL: none */
     /* Parts that differ from what is above, and what ty_exceptions_read made of them; NULL:
      * none. */
+    double node_power; /* W, most by the data sheet; 0: not known */
     struct ty_string_list exception_texts;
     const struct ty_exceptions *exceptions;
 };

@@ -69,6 +69,7 @@ static const struct unit units[] = {
     {"cm", TY_DIM_METRES, -2, 0, false, 1},
     {"m", TY_DIM_METRES, 0, 0, true, 1},
     SI_UNITS(TY_DIM_FLOPS, "FLOP/s", 0, true),
+    SI_UNITS(TY_DIM_WATTS, "W", 0, true),
     {"%", TY_DIM_RATIO, -2, 0, false, 1},
 };
 

@@ -20,6 +20,7 @@ typedef uint64_t ty_ps; /* time in picoseconds; 2^64 ps is 213 days */
     X(BYTES_PER_S, "B/s", "300 GB/s or 200 Gb/s")                                                  \
     X(METRES, "m", "170 mm") /* double metres */                                                   \
     X(FLOPS, "FLOP/s", "312 TFLOP/s")                                                              \
+    X(WATTS, "W", "10.2 kW")                                                                       \
     X(RATIO, "", "3 % or 0.03") /* a share: "3 %" and "0.03" are the same */
 
 enum ty_dimension {

@@ -132,6 +132,11 @@ void ty_loader_check(struct ty_loader *l, const bool *anew)
     if (anew[TY_SECTION_OUTPUT]) {
         ty_loader_output(l);
     }
+    if (anew[TY_SECTION_FLEET]) {
+        ty_loader_note(
+            l, TY_SECTION_FLEET,
+            ty_fleet_check(&c->fleet, &c->sections[TY_SECTION_FLEET], &c->arena, l->err));
+    }
     if (l->code == 0) { /* of values that stand */
         ty_loader_note(l, TY_SECTION_UNCERTAINTY, ty_uncertain_check(c, l->err));
     }

@@ -69,9 +69,9 @@ static uint64_t hash_section(uint64_t h, const struct ty_section *section)
 {
     for (uint32_t k = 0; k < section->n_fields; k++) {
         const enum ty_field_type type = section->fields[k].type;
-        const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
         const bool absent = section->fields[k].late && is_default(section, &section->fields[k]);
-        if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine && !absent) {
+        if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !section->fields[k].aside &&
+            !absent) {
             h = hash_field(h, section, &section->fields[k]);
         }
     }

@@ -21,6 +21,11 @@ const struct ty_field ty_fleet_fields[] = {
     ROW(job_failures_per_day, QUANTITY, .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "0.3",
         .doc = "interruptions that do not grow with the job: software, storage, power (guess; "
                "about 2.2 in a cluster for research)"),
+    ROW(failures, STRINGS, .fallback = "none", .blank = "none",
+        .example = "[gpu 1.34 detect 10 s, network 0.32 detect 60 s healed]",
+        .doc =
+            "those of nodes by cause, in place of failures_per_1000_node_days: NAME RATE [detect "
+            "TIME] [replace TIME] [healed] (a restart on the same node will do)"),
     ROW(failure_shape, QUANTITY, .dim = TY_DIM_COUNT, .min = 0.2, .max = 10, .fallback = "1",
         .doc = "of the Weibull distribution of times between failures, whose mean stays; 1: "
                "exponential, of which alone the closed form is exact"),
@@ -60,6 +65,10 @@ const struct ty_field ty_fleet_fields[] = {
                "others a restart will do"),
     AT("planned", planned.per_day, QUANTITY, .inner = "per_day", .dim = TY_DIM_COUNT, .max = 1000,
        .fallback = "0", .doc = "stops a day before which nothing is lost (Llama 3: 47 in 54 days)"),
+    ROW(pue, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 5, .fallback = "1.2",
+        .doc =
+            "power of the facility over that of its computers (guess; 1.1 in the largest, 1.4 to "
+            "1.6 on average)"),
     SECONDS("planned.each", planned.each_s, "600 s", "length of such a stop"),
 };
 

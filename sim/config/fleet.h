@@ -5,12 +5,23 @@
 
 #include "sim/document/fields.h"
 
+/* Failures of nodes of one kind: a line of fleet.failures. */
+struct ty_fleet_cause {
+    const char *name;
+    double per_1000_node_days;
+    double detect_s, replace_s; /* those of the section, where the line says nothing */
+    bool drained;               /* the node has to be repaired */
+};
+
 struct ty_fleet_options {
     double price;  /* of a GPU for an hour, in whatever currency; 0: not given */
     double tokens; /* of the whole training; 0: not given */
 
     double failures_per_1000_node_days; /* of nodes */
     double job_failures_per_day;        /* that come to a job whatever its size */
+    struct ty_string_list failures;     /* by cause, as written */
+    const struct ty_fleet_cause *cause; /* [n_causes] the arena's, by ty_fleet_check */
+    uint32_t n_causes;                  /* 0: failures_per_1000_node_days is all that is known */
     double failure_shape;               /* Weibull; 1: exponential */
     struct {
         double every_s;         /* of work between two; 0: the best */
@@ -28,13 +39,18 @@ struct ty_fleet_options {
     struct {
         double per_day;
         double each_s;
-    } planned; /* stops before which nothing is lost */
+    } planned;  /* stops before which nothing is lost */
+    double pue; /* power of the facility over that of its computers */
 };
 
 #define TY_FLEET_SPARES_ENOUGH 1000000u
 
 extern const struct ty_field ty_fleet_fields[];
 extern const uint32_t ty_n_fleet_fields;
+
+/* Reads fleet.failures. All mistakes are reported, each at its line. */
+int ty_fleet_check(struct ty_fleet_options *fleet, const struct ty_section *section,
+                   struct ty_arena *arena, struct ty_err *err);
 
 /* What follows from the speed of a step, if it were all that takes time; 0: not asked for. */
 struct ty_fleet_figures {

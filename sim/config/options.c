@@ -99,8 +99,8 @@ const struct ty_field ty_run_fields[] = {
             "slowed down, as they happen; false, and engine sweep: as estimated beforehand"),
     RUN(detail, WORD, .words = run_detail_words, .fallback = "flows",
         .doc = "what a collective is simulated as; steps need engine events and contention"),
-    RUN(memory_limit, QUANTITY, .dim = TY_DIM_BYTES, .min = 1e7, .max = 1e15, .fallback = "auto",
-        .blank = "auto",
+    RUN(memory_limit, QUANTITY, .aside = true, .dim = TY_DIM_BYTES, .min = 1e7, .max = 1e15,
+        .fallback = "auto", .blank = "auto",
         .doc = "memory of this machine that a run may take before it is refused; auto: 80 % of the "
                "least of its memory, the limit of the control group and those of ulimit"),
 };

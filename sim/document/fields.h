@@ -101,6 +101,7 @@ struct ty_field {
                     * whether that will do: struct ty_origin */
     bool late;     /* there were runs before it, whose digest is what it was: its default does not
                     * count */
+    bool aside;    /* no step depends on it, nor does a digest */
     const char *example; /* of texts in a list, for messages; NULL: [a, b] */
     bool required;
     const char *doc;

@@ -24,7 +24,7 @@ enum draw {
     DRAW_LIFE,
     DRAW_RESTART,
     DRAW_HEALS,
-    DRAW_NODE
+    DRAW_CAUSE
 };
 
 struct play {
@@ -59,6 +59,17 @@ static double draw_life(const struct play *p, enum draw what)
     }
     const double x = -log(uniform(p, what));
     return p->scale_s * (p->d->shape == 1 ? x : pow(x, 1 / p->d->shape));
+}
+
+static const struct ty_days_cause *draw_cause(const struct play *p)
+{
+    const struct ty_days *d = p->d;
+    double left = uniform(p, DRAW_CAUSE) * d->rate;
+    uint32_t i = 0;
+    while (i + 1 < d->n_causes && left >= d->cause[i].rate) {
+        left -= d->cause[i++].rate;
+    }
+    return &d->cause[i];
 }
 
 /* ---- time ---- */
@@ -151,7 +162,7 @@ static bool work_and_fail(struct play *p, double s)
 static void replace(struct play *p)
 {
     const uint32_t spares = p->d->spares;
-    if (spares == TY_FLEET_ENOUGH_SPARES || uniform(p, DRAW_NODE) >= p->d->node_share) {
+    if (spares == TY_FLEET_ENOUGH_SPARES) {
         return;
     }
     while (p->n_away > 0 && p->repaired_s[p->first] <= p->now_s) {
@@ -172,8 +183,11 @@ static void recover(struct play *p, bool from_memory)
     const struct ty_days *d = p->d;
     for (bool again = true; again && p->now_s < p->length_s;) {
         p->sums->failures++;
-        spend(p, TY_FLEET_DETECT, d->wait_s);
-        replace(p);
+        const struct ty_days_cause *cause = draw_cause(p);
+        spend(p, TY_FLEET_DETECT, cause->wait_s);
+        if (cause->drained) {
+            replace(p);
+        }
         const double restart_s = from_memory ? d->memory_restart_s : d->restart_s;
         const double life_s = draw_life(p, DRAW_RESTART);
         again = life_s < restart_s;

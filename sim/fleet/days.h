@@ -32,8 +32,19 @@ const char *ty_fleet_state_name(enum ty_fleet_state state);
 
 #define TY_FLEET_ENOUGH_SPARES UINT32_MAX
 
+/* Failures of one kind. */
+struct ty_days_cause {
+    const char *name;
+    double rate;   /* a second */
+    double wait_s; /* until a restart may begin */
+    bool drained;  /* a node has to be repaired */
+};
+#define TY_DAYS_CAUSES 65u
+
 struct ty_days {
-    double rate;            /* failures a second; 0: none */
+    uint32_t n_causes;
+    struct ty_days_cause cause[TY_DAYS_CAUSES];
+    double rate;            /* failures a second, sum over causes; 0: none */
     double shape;           /* of the Weibull distribution of times between them; 1: exponential */
     double every_s;         /* work between checkpoints; may be infinite */
     double stall_s;         /* of each */
@@ -41,10 +52,8 @@ struct ty_days {
     double store_stall_s;   /* and stall for so much longer */
     double durable_after_s; /* those in storage, after that */
     double from_memory;     /* share of failures after which that of the peers will do */
-    double wait_s;          /* until a restart may begin */
     double restart_s, memory_restart_s; /* from storage, from memory */
-    double node_share;                  /* of failures: those that take a node away for repair_s */
-    double repair_s;
+    double repair_s;                    /* of a node */
     uint32_t spares;
     double planned_every_s, planned_s; /* a stop begins so long after the last one, and lasts;
                                         * nothing is lost. 0: none */

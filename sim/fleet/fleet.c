@@ -12,29 +12,75 @@
 #define RESTART_S         90.0
 #define RESTART_S_PER_GPU 9e-3
 
+double ty_fleet_restart_s(const struct ty_fleet_options *o, uint32_t gpus)
+{
+    return o->restart_s > 0 ? o->restart_s : RESTART_S + RESTART_S_PER_GPU * gpus;
+}
+
+static void add_cause(struct ty_days *d, const char *name, double per_day, double wait_s,
+                      bool drained)
+{
+    d->cause[d->n_causes++] = (struct ty_days_cause){name, per_day / DAY_S, wait_s, drained};
+    d->rate += per_day / DAY_S;
+}
+
+/* Failures of so many nodes, by cause, and those of the job. */
+static void add_causes(struct ty_days *d, const struct ty_fleet_options *o, uint32_t nodes)
+{
+    const double wait_s = o->detect_s + o->replace_s;
+    for (uint32_t i = 0; i < o->n_causes; i++) {
+        const struct ty_fleet_cause *c = &o->cause[i];
+        add_cause(d, c->name, c->per_1000_node_days / 1000 * nodes, c->detect_s + c->replace_s,
+                  c->drained);
+    }
+    if (o->n_causes == 0) {
+        const double per_day = o->failures_per_1000_node_days / 1000 * nodes;
+        add_cause(d, "nodes", per_day * o->drained, wait_s, true);
+        add_cause(d, "nodes, healed", per_day * (1 - o->drained), wait_s, false);
+    }
+    add_cause(d, "job", o->job_failures_per_day, wait_s, false);
+}
+
 static struct ty_days days_of(const struct ty_fleet_options *o, uint32_t nodes, uint32_t gpus)
 {
-    const double node_rate = o->failures_per_1000_node_days / 1000 / DAY_S * nodes;
-    const double rate = node_rate + o->job_failures_per_day / DAY_S;
-    const double restart_s = o->restart_s > 0 ? o->restart_s : RESTART_S + RESTART_S_PER_GPU * gpus;
+    const double restart_s = ty_fleet_restart_s(o, gpus);
     const bool stops = o->planned.per_day > 0;
-    return (struct ty_days){
-        .rate = rate,
+    struct ty_days d = {
         .shape = o->failure_shape,
         .stall_s = o->checkpoint.memory_stall_s,
         .store_every = o->checkpoint.store_every,
         .store_stall_s = o->checkpoint.stall_s,
         .durable_after_s = o->checkpoint.durable_after_s,
         .from_memory = o->checkpoint.from_memory,
-        .wait_s = o->detect_s + o->replace_s,
         .restart_s = restart_s,
         .memory_restart_s = o->memory_restart_s > 0 ? o->memory_restart_s : restart_s,
-        .node_share = rate > 0 ? node_rate / rate * o->drained : 0,
         .repair_s = o->repair_s,
         .spares = o->spares == TY_FLEET_SPARES_ENOUGH ? TY_FLEET_ENOUGH_SPARES : o->spares,
         .planned_every_s = stops ? DAY_S / o->planned.per_day - o->planned.each_s : 0,
         .planned_s = stops ? o->planned.each_s : 0,
     };
+    add_causes(&d, o, nodes);
+    return d;
+}
+
+/* Of a failure, mean. */
+static double wait_of(const struct ty_days *d)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < d->n_causes; i++) {
+        sum += d->cause[i].rate * d->cause[i].wait_s;
+    }
+    return d->rate > 0 ? sum / d->rate : 0;
+}
+
+/* Nodes in repair at a time, if there were never too few. */
+static double load_of(const struct ty_days *d)
+{
+    double rate = 0;
+    for (uint32_t i = 0; i < d->n_causes; i++) {
+        rate += d->cause[i].drained ? d->cause[i].rate : 0;
+    }
+    return rate * d->repair_s;
 }
 
 static struct ty_renewal renewal_of(const struct ty_days *d)
@@ -44,7 +90,7 @@ static struct ty_renewal renewal_of(const struct ty_days *d)
         .every_s = d->every_s,
         .stall_s = d->store_stall_s,
         .durable_after_s = d->durable_after_s,
-        .wait_s = d->wait_s,
+        .wait_s = wait_of(d),
         .restart_s = d->restart_s,
         .store_every = d->store_every,
         .memory_stall_s = d->stall_s,
@@ -69,7 +115,7 @@ void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32
                      ? options->checkpoint.every_s
                      : fmax(ty_best_interval(&job->renewal), shortest(d));
     job->renewal.every_s = d->every_s;
-    job->load = d->rate * d->node_share * d->repair_s;
+    job->load = load_of(d);
 
     const struct ty_renewal_shares r = ty_renewal_shares(&job->renewal);
     const double planned = d->planned_s / (d->planned_every_s + d->planned_s);
@@ -87,6 +133,17 @@ void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32
         [TY_FLEET_PLANNED] = stops,
     };
     memcpy(job->share, share, sizeof(share));
+}
+
+double ty_fleet_cause_share(const struct ty_fleet_job *job, const struct ty_days_cause *cause)
+{
+    const double mean_s = job->renewal.wait_s;
+    if (!(cause->rate > 0)) {
+        return 0;
+    }
+    return cause->rate / job->days.rate *
+           (job->share[TY_FLEET_LOST] + job->share[TY_FLEET_RESTART] +
+            (mean_s > 0 ? job->share[TY_FLEET_DETECT] * cause->wait_s / mean_s : 0));
 }
 
 /* What cannot be, of values that are right by themselves. */

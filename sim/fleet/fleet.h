@@ -20,6 +20,12 @@ struct ty_fleet_job {
 void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32_t gpus,
                   struct ty_fleet_job *job);
 
+/* How long a restart from storage takes. */
+double ty_fleet_restart_s(const struct ty_fleet_options *options, uint32_t gpus);
+
+/* What the failures of a cause take of the time: wait, restart and work that is lost. */
+double ty_fleet_cause_share(const struct ty_fleet_job *job, const struct ty_days_cause *cause);
+
 struct ty_fleet {
     const struct ty_run *run;
     struct ty_figures step; /* of the run */

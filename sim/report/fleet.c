@@ -7,9 +7,11 @@
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
 #include "sim/document/json.h"
-#include "sim/fleet/fleet.h"
+#include "sim/fleet/energy.h"
+#include "sim/fleet/worth.h"
 #include "sim/report/table.h"
 
+#define DAY_S            86400.0
 #define DAYS_PLAYED      365.0
 #define HISTORIES_PLAYED 100u
 
@@ -26,6 +28,46 @@ static void put_losses(struct ty_json *j, const char *key, const double share[TY
     ty_json_object(j, key);
     for (int i = TY_FLEET_WORK + 1; i < TY_N_FLEET_STATES; i++) {
         ty_json_real(j, ty_fleet_state_name((enum ty_fleet_state)i), share[i]);
+    }
+    ty_json_end(j);
+}
+
+static void put_energy_json(struct ty_json *j, const struct ty_fleet *f)
+{
+    const struct ty_fleet_energy e = ty_fleet_energy(f);
+    put_asked(j, "energy_j_per_token", e.per_token_J);
+    put_asked(j, "node_power_w", e.working_W);
+    put_asked(j, "facility_power_w", e.facility_W);
+    put_asked(j, "power_step_w", e.drop_W);
+}
+
+static void put_causes_json(struct ty_json *j, const struct ty_fleet *f)
+{
+    const struct ty_days *d = &f->job.days;
+    ty_json_array(j, "causes");
+    ty_json_rows(j);
+    for (uint32_t i = 0; i < d->n_causes; i++) {
+        ty_json_object(j, NULL);
+        ty_json_text(j, "name", d->cause[i].name);
+        ty_json_real(j, "per_day", d->cause[i].rate * DAY_S);
+        ty_json_real(j, "wait_s", d->cause[i].wait_s);
+        ty_json_real(j, "loss", ty_fleet_cause_share(&f->job, &d->cause[i]));
+        ty_json_end(j);
+    }
+    ty_json_end(j);
+}
+
+static void put_changes_json(struct ty_json *j, const struct ty_fleet *f)
+{
+    struct ty_fleet_change change[TY_FLEET_CHANGES];
+    const uint32_t n = ty_fleet_changes(f, change);
+    ty_json_array(j, "worth");
+    ty_json_rows(j);
+    for (uint32_t i = 0; i < n; i++) {
+        ty_json_object(j, NULL);
+        ty_json_text(j, "what", change[i].what);
+        ty_json_real(j, "goodput", f->job.share[TY_FLEET_WORK] + change[i].gain);
+        ty_json_end(j);
     }
     ty_json_end(j);
 }
@@ -50,7 +92,10 @@ static void put_json(struct ty_text *t, const struct ty_fleet *f)
     put_asked(&j, "days_for_tokens", f->days_for_tokens);
     put_asked(&j, "gpu_hours", f->gpu_hours);
     put_asked(&j, "cost", f->cost);
+    put_energy_json(&j, f);
     put_losses(&j, "loss", job->share);
+    put_causes_json(&j, f);
+    put_changes_json(&j, f);
     ty_json_object(&j, "monte_carlo");
     ty_json_real(&j, "goodput", f->played.share[TY_FLEET_WORK]);
     ty_json_real(&j, "standard_error", f->played.standard_error);
@@ -96,6 +141,49 @@ static void put_states(struct ty_text *t, const struct ty_fleet *f)
     }
 }
 
+static void put_causes(struct ty_text *t, const struct ty_fleet *f)
+{
+    const struct ty_days *d = &f->job.days;
+    ty_text_add(t, "\nwhat fails                  a day     of the time\n");
+    for (uint32_t i = 0; i < d->n_causes; i++) {
+        if (d->cause[i].rate > 0) {
+            ty_text_add(t, "  %s", d->cause[i].name);
+            ty_text_pad(t, 24);
+            ty_text_add(t, "%9.3f %13.3f %%\n", d->cause[i].rate * DAY_S,
+                        100 * ty_fleet_cause_share(&f->job, &d->cause[i]));
+        }
+    }
+}
+
+static void put_changes(struct ty_text *t, const struct ty_fleet *f)
+{
+    struct ty_fleet_change change[TY_FLEET_CHANGES];
+    const uint32_t n = ty_fleet_changes(f, change);
+    if (n > 0) {
+        ty_text_add(t, "\nwhat would be worth it (closed form)\n");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        char hours[32];
+        ty_words_count(change[i].gain * 365 * 24 * f->gpus, hours, sizeof(hours));
+        ty_text_add(t, "  %s", change[i].what);
+        ty_text_pad(t, 52);
+        ty_text_add(t, "+%.3f %% of goodput, %s GPU-hours a year\n", 100 * change[i].gain, hours);
+    }
+}
+
+static void put_energy(struct ty_text *t, const struct ty_fleet *f)
+{
+    const struct ty_fleet_energy e = ty_fleet_energy(f);
+    char line[160];
+    if (e.per_token_J > 0) {
+        ty_snprintf(line, sizeof(line), "%.3g J a token, %.3g MW with all around", e.per_token_J,
+                    e.facility_W / 1e6);
+        put_line(t, "energy", line);
+        ty_snprintf(line, sizeof(line), "%.3g MW when all stop at once", e.drop_W / 1e6);
+        put_line(t, "power step", line);
+    }
+}
+
 static void put_table(struct ty_text *t, const struct ty_fleet *f)
 {
     const struct ty_days *d = &f->job.days;
@@ -128,8 +216,11 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
         ty_words_count(f->cost, a, sizeof(a));
         put_line(t, "its cost", a);
     }
+    put_energy(t, f);
     ty_text_add(t, "\n");
     put_states(t, f);
+    put_causes(t, f);
+    put_changes(t, f);
 }
 
 int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *request, char **report,

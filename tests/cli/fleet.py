@@ -144,8 +144,34 @@ class Suite(Test):
         again = [fleet(*rates, "run.seed=7").stdout for _ in range(2)]
         self.check("a seed gives the same days", again[0] == again[1] != fleet(*rates).stdout, again)
 
+    def causes(self):
+        def fleet(*sets):
+            words = [w for s in sets for w in ("--set", s)]
+            return json.loads(self.trainyard("fleet", "fleet.yaml", "--stats", "json", *words).stdout)
+        lines = "fleet.failures=[bad GPU 100 detect 10 s, cable 50 detect 2 min replace 1 h healed]"
+        one = fleet(lines, "fleet.job_failures_per_day=0.1", "fleet.spares=1")
+        rates = {c["name"]: c["per_day"] for c in one["causes"]}
+        self.check("failures by cause are those of the nodes", close(rates["bad GPU"], 0.2)
+                   and close(rates["cable"], 0.1) and close(rates["job"], 0.1), one)
+        self.check("what causes take is what is lost by failures", close(
+            sum(c["loss"] for c in one["causes"]),
+            sum(one["loss"][k] for k in ("lost_work", "detect", "restart"))), one)
+        self.check("what would be worth most comes first", one["worth"] == sorted(
+            one["worth"], key=lambda w: -w["goodput"])
+            and all(w["goodput"] > one["goodput"] for w in one["worth"]), one)
+        self.check("a node draws more than idle, less than its data sheet says",
+                   0.2 * 6500 < one["node_power_w"] < 0.83 * 6500
+                   and close(one["energy_j_per_token"] * one["tokens_per_day"],
+                             one["facility_power_w"] * 86400), one)
+        self.check("no energy without the node's power",
+                   fleet("cluster.node_power=none")["energy_j_per_token"] is None, one)
+
     def wrong(self):
         for sets, words in [
+                ("fleet.failures=[gpu]", "no rate behind the cause"),
+                ("fleet.failures=[1.5 detect 10 s]", "no cause before the rate"),
+                ("fleet.failures=[gpu 1.5 detect 10]", "a bare number where a unit is due"),
+                ("fleet.failures=[gpu 1.5 sometimes]", "a word too many"),
                 ("fleet.planned=200", "fill the day"),
                 ("fleet.checkpoint.from_memory=0.5", "store_every of 2 or more"),
                 ("fleet.spares=-1", "whole number from 0")]:
@@ -168,6 +194,7 @@ def main():
         suite.sweeps()
         suite.page()
         suite.days()
+        suite.causes()
         suite.wrong()
         print(f"1..{suite.n}")
         return 1 if suite.failed else 0

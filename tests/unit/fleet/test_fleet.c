@@ -73,7 +73,8 @@ static struct ty_days days_of(const struct ty_renewal *r)
                             .store_stall_s = r->stall_s,
                             .durable_after_s = r->durable_after_s,
                             .from_memory = r->from_memory,
-                            .wait_s = r->wait_s,
+                            .n_causes = 1,
+                            .cause = {{"nodes", r->rate, r->wait_s, true}},
                             .restart_s = r->restart_s,
                             .memory_restart_s = r->memory_restart_s,
                             .spares = TY_FLEET_ENOUGH_SPARES};
@@ -207,13 +208,15 @@ START_TEST(spares_follow_erlang)
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const double load = rows[i].nodes * rows[i].repair_h / rows[i].node_h;
         ck_assert_double_eq_tol(ty_erlang_loss(rows[i].spares + 1, load), rows[i].share, 2e-8);
-        const struct ty_days d = {.rate = rows[i].nodes / rows[i].node_h / 3600,
-                                  .shape = 1,
-                                  .every_s = INFINITY,
-                                  .store_every = 1,
-                                  .node_share = 1,
-                                  .repair_s = rows[i].repair_h * 3600,
-                                  .spares = rows[i].spares};
+        const struct ty_days d = {
+            .rate = rows[i].nodes / rows[i].node_h / 3600,
+            .shape = 1,
+            .every_s = INFINITY,
+            .store_every = 1,
+            .n_causes = 1,
+            .cause = {{"nodes", rows[i].nodes / rows[i].node_h / 3600, 0, true}},
+            .repair_s = rows[i].repair_h * 3600,
+            .spares = rows[i].spares};
         struct ty_days_mean m;
         ck_assert_int_eq(ty_days_mean(&d, 2000 / d.rate, 5, 40, 1, &m), 0);
         /* It begins with all of them. */
@@ -235,21 +238,22 @@ static void check_order(void *arg, enum ty_fleet_state state, double start_s, do
 
 START_TEST(a_history_has_no_holes)
 {
-    const struct ty_days d = {.rate = 1 / 20000.0,
-                              .shape = 0.7,
-                              .every_s = 900,
-                              .stall_s = 20,
-                              .store_every = 3,
-                              .store_stall_s = 40,
-                              .from_memory = 0.5,
-                              .wait_s = 600,
-                              .restart_s = 300,
-                              .memory_restart_s = 60,
-                              .node_share = 0.9,
-                              .repair_s = 86400,
-                              .spares = 4,
-                              .planned_every_s = 86000,
-                              .planned_s = 400};
+    const struct ty_days d = {
+        .rate = 1 / 20000.0,
+        .shape = 0.7,
+        .every_s = 900,
+        .stall_s = 20,
+        .store_every = 3,
+        .store_stall_s = 40,
+        .from_memory = 0.5,
+        .n_causes = 2,
+        .cause = {{"nodes", 0.9 / 20000, 600, true}, {"job", 0.1 / 20000, 300, false}},
+        .restart_s = 300,
+        .memory_restart_s = 60,
+        .repair_s = 86400,
+        .spares = 4,
+        .planned_every_s = 86000,
+        .planned_s = 400};
     struct ty_days_sums sums;
     double last = 0, all = 0;
     ck_assert_int_eq(ty_days_play(&d, 90 * 86400.0, 1, 0, check_order, &last, &sums), 0);
