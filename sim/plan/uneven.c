@@ -12,25 +12,28 @@
 
 #define LACKS_LITTLE 1.05 /* of its memory: what a cut may move, guess */
 
-/* What layers may repeat: values of the axis with none first; without none among them, or where
- * the run file says it, that alone. */
+/* What layers may repeat: all that those of some layout of the space do, nothing first; where they
+ * always repeat something, what they do in the first one. */
 static uint32_t find_modes(const struct ty_plan_space *space, uint32_t mode[TY_DEAL_MODES])
 {
-    const struct ty_plan_axis *axis = &space->axis[TY_PLAN_RECOMPUTE];
     uint32_t n = 1;
     bool none = false;
-    mode[0] = axis->searched ? TY_RECOMPUTE_NONE : space->base->layout.recompute;
-    for (uint32_t i = 0; i < axis->n && axis->searched; i++) {
-        none = none || axis->value[i] == TY_RECOMPUTE_NONE;
-        if (axis->value[i] != TY_RECOMPUTE_NONE && n < TY_DEAL_MODES) {
-            mode[n++] = axis->value[i];
+    mode[0] = TY_RECOMPUTE_NONE;
+    for (uint32_t i = 0; i < space->n_points; i++) {
+        const uint32_t own = space->point[i].recompute;
+        uint32_t k = 0;
+        none = none || own == TY_RECOMPUTE_NONE;
+        while (k < n && mode[k] != own) {
+            k++;
+        }
+        if (k == n && n < TY_DEAL_MODES) {
+            mode[n++] = own;
         }
     }
-    if (axis->searched && axis->n > 0 && !none) {
-        mode[0] = axis->value[0];
-        n = 1;
+    if (!none && n > 1) {
+        mode[0] = mode[1];
     }
-    return n;
+    return none ? n : 1;
 }
 
 struct candidate {

@@ -75,11 +75,15 @@ static int emit(const struct ty_plan_answer *answer, const char *stack, struct t
     if (strcmp(stack, "yaml") == 0) {
         return ty_plan_continue(answer, t, err);
     }
-    int rc = ty_plan_apply(&best->space, &best->row[0].point, &config, err);
-    if (rc == 0) {
-        rc = ty_emit(t, stack, &config, err);
-        ty_config_drop(&config);
+    int rc = ty_plan_apply(&best->space, ty_plan_best_point(answer), &config, err);
+    if (rc < 0) {
+        return rc;
     }
+    if (answer->uneven.found) {
+        rc = ty_plan_stages_apply(&answer->uneven.stages, &config, err);
+    }
+    rc = rc < 0 ? rc : ty_emit(t, stack, &config, err);
+    ty_config_drop(&config);
     return rc;
 }
 

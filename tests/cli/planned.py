@@ -273,6 +273,19 @@ schedule: {name: 1f1b}
         self.check("and its keys do", run["step_time_s"] == row["step_time_s"], run["step_time_s"])
         self.check("at any number of threads",
                    {**found, "seconds": 0} == {**json.loads(texts[1]), "seconds": 0}, texts[1][-900:])
+        self.trainyard(*words, "--uneven", 8, "-o", "dealt")
+        best = json.loads(self.trainyard("run", "dealt/best.yaml", "--stats", "json").stdout)
+        self.check("and best.yaml is that one", best["step_time_s"] == row["step_time_s"],
+                   (self.folder / "dealt/best.yaml").read_text(encoding="utf-8"))
+        said = self.trainyard(*words[:-2], "--uneven", 8, "--emit", "megatron").stdout
+        self.check("in a stack's words, too", "layout.recompute_layers [" in said, said)
+        wide = json.loads(self.trainyard("plan", "tight.yaml", "--uneven", 8, "--stats",
+                                         "json").stdout)
+        other = wide["uneven"]["rows"][0]
+        self.check("what layers may repeat is what the space says",
+                   other["step_time_s"] < wide["rows"][0]["step_time_s"]
+                   and other["step_time_s"] < row["step_time_s"]
+                   and "ffn" in other["layout.recompute_layers"], other)
 
     def wrong(self):
         (self.folder / "best.yaml").write_text("run: {seed: 1}\n", encoding="utf-8")

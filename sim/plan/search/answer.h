@@ -60,6 +60,13 @@ struct ty_plan_answer {
     struct ty_arena arena;
 };
 
+/* The point of the best result's fastest layout, whose stages may be unequal (uneven). */
+static inline const struct ty_plan_point *ty_plan_best_point(const struct ty_plan_answer *answer)
+{
+    const struct ty_plan_result *best = &answer->result[answer->best];
+    return answer->uneven.found ? &best->space.point[answer->uneven.point] : &best->row[0].point;
+}
+
 /* What a step costs, in the currency of fleet.price; 0: no price is given. */
 static inline double ty_plan_cost(const struct ty_plan_result *result,
                                   const struct ty_plan_row *row)

@@ -132,9 +132,25 @@ static uint32_t axis_of(const struct ty_plan_space *space, const struct ty_secti
     return i;
 }
 
-static void put_section(const struct writing *w, const struct ty_plan_result *r,
+/* What unequal stages make of a key; NULL: nothing. */
+static const char *dealt_value(const struct ty_plan_uneven *uneven,
+                               const struct ty_section *section, const char *key)
+{
+    const size_t n = strlen(section->name);
+    for (uint32_t i = 0; i < uneven->n_keys; i++) {
+        const char *name = uneven->key[i].name; /* "layout.stage_layers" */
+        if (strncmp(name, section->name, n) == 0 && name[n] == '.' &&
+            strcmp(name + n + 1, key) == 0) {
+            return uneven->key[i].value;
+        }
+    }
+    return NULL;
+}
+
+static void put_section(const struct writing *w, const struct ty_plan_answer *a,
                         const struct ty_section *section)
 {
+    const struct ty_plan_result *r = &a->result[a->best];
     const size_t begun = w->out->len;
     char value[TY_PLAN_VALUE];
     ty_text_add(w->out, "%s:\n", section->name);
@@ -144,11 +160,14 @@ static void put_section(const struct writing *w, const struct ty_plan_result *r,
         const uint32_t axis = axis_of(&r->space, section, field->key);
         const bool own = r->base->schedule.custom != NULL && axis < TY_PLAN_N_AXES &&
                          r->space.axis[axis].section == TY_SECTION_SCHEDULE;
-        if (axis == TY_PLAN_N_AXES || own) {
+        const char *dealt = dealt_value(&a->uneven, section, field->key);
+        if (dealt != NULL) {
+            ty_text_add(w->out, "  %s: %s\n", field->key, dealt);
+        } else if (axis == TY_PLAN_N_AXES || own) {
             (void)put_given(w, section, field);
         } else if (axis != TY_PLAN_DATA) { /* which follows */
             ty_text_add(w->out, "  %s: %s\n", field->key,
-                        ty_plan_key_value(&r->space, &r->row[0].point, axis, value));
+                        ty_plan_key_value(&r->space, ty_plan_best_point(a), axis, value));
         }
     }
     if (w->out->len == empty) {
@@ -164,12 +183,13 @@ int ty_plan_continue(const struct ty_plan_answer *a, struct ty_text *out, struct
     if (r->n_rows == 0) {
         return 0;
     }
-    ty_text_add(out, "# %s: the best of %s layouts on %u GPUs, %s a step (trainyard plan)\n",
+    const double step_s = a->uneven.found ? a->uneven.stages.step_s : r->row[0].step_s;
+    ty_text_add(out, "# %s: the best of %s layouts on %u GPUs%s, %s a step (trainyard plan)\n",
                 r->base->docs[0].file, ty_words_count(r->space.n_points, space, sizeof(space)),
-                (unsigned)ty_plan_gpus(&r->space),
-                ty_words_seconds(r->row[0].step_s, step, sizeof(step)));
+                (unsigned)ty_plan_gpus(&r->space), a->uneven.found ? " with unequal stages" : "",
+                ty_words_seconds(step_s, step, sizeof(step)));
     for (int i = 0; i < TY_N_SECTIONS; i++) {
-        put_section(&w, r, &r->base->sections[i]);
+        put_section(&w, a, &r->base->sections[i]);
     }
     return out->failed ? ty_fail_memory(err) : 0;
 }
