@@ -200,12 +200,30 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     }
 }
 
-/* The weight part of a split backward. */
+/* Whether the input part of a stage computes anything: that of the embedding alone does not. */
+static bool has_input_part(const struct ty_lowering *l, const struct ty_vstage *v)
+{
+    for (uint32_t u = 0; u < v->n_units; u++) {
+        const struct ty_unit_ops *ops = &l->units->kind[v->units[u].kind];
+        for (uint32_t i = 0; i < ops->n; i++) {
+            if (!ops->op[i].first) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The weight part of a split backward: behind its input part, and where that computes nothing,
+ * behind the message that it was for. */
 static void weights(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
     const bool reducing = ty_lower_is_reducing(l, want);
     const bool late = ty_layout_reduces_late(l->in->layout);
+    if (v->edges.grad_in != TY_NONE && !has_input_part(l, v)) {
+        ty_lower_need(l, ty_lower_gathers_messages(l) ? TY_EVENT_TENSOR : TY_EVENT_RECV);
+    }
     begin_pass(l, want);
     ty_lower_need_reduced(l);
     if (reducing) {

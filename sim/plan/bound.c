@@ -146,8 +146,8 @@ static void time_passes(struct chains *c, double host)
 
 /* ---- chains of a micro-batch ---- */
 
-/* When what a pass that starts at `at` makes is with the stage that waits for it. Behind a pass
- * without computation nobody waits for what came in. */
+/* When what a pass that starts at `at` makes is with the stage that waits for it. A pass without
+ * computation makes nothing. */
 static double pass_on(const struct pass *pass, double at)
 {
     return pass->alone > 0 ? at + pass->through : 0;
