@@ -32,9 +32,26 @@ const struct ty_field ty_fleet_fields[] = {
     AT("checkpoint", checkpoint.every_s, QUANTITY, .inner = "every", .dim = TY_DIM_SECONDS,
        .min = 1e-3, .max = 1e8, .blank = "auto", .fallback = "auto",
        .doc = "work between two checkpoints; auto: as is best by the closed form"),
-    SECONDS("checkpoint.stall", checkpoint.stall_s, "30 s", "for which a checkpoint stops the job"),
-    SECONDS("checkpoint.durable_after", checkpoint.durable_after_s, "0 s",
-            "after it, until a job can be restarted from it: it is written while work goes on"),
+    AT("checkpoint.stall", checkpoint.stall_s, QUANTITY, .dim = TY_DIM_SECONDS, .min = 1e-6,
+       .max = 1e8, .blank = "auto", .fallback = "auto",
+       .doc =
+           "for which a checkpoint stops the job; auto: as long as a GPU takes to copy its share "
+           "of the states to its host, and with checkpoint.async false all of them to storage"),
+    AT("checkpoint.durable_after", checkpoint.durable_after_s, QUANTITY, .dim = TY_DIM_SECONDS,
+       .max = 1e8, .blank = "auto", .fallback = "auto",
+       .doc =
+           "after it, until a job can be restarted from it; auto: where checkpoint.stall is auto "
+           "until all is in storage, else at once"),
+    AT("checkpoint.async", checkpoint.async, BOOL, .fallback = "true",
+       .doc = "whether checkpoints are written to storage while work goes on"),
+    AT("checkpoint.copy", checkpoint.copy_Bps, QUANTITY, .dim = TY_DIM_BYTES_PER_S, .min = 1e6,
+       .max = 1e13, .fallback = "20 GB/s",
+       .doc = "at which all GPUs of a node copy to its memory at once, each (guess; PCIe 4 x16 has "
+              "25 GB/s)"),
+    AT("checkpoint.storage", checkpoint.storage_Bps, QUANTITY, .dim = TY_DIM_BYTES_PER_S,
+       .min = 1e6, .max = 1e15, .fallback = "100 GB/s",
+       .doc = "at which a job writes to storage (guess; 50 to 200 GB/s seen in production, Llama "
+              "3's sustained 2 TB/s)"),
     AT("checkpoint.store_every", checkpoint.store_every, UINT, .min = 1, .max = 1e6,
        .fallback = "1",
        .doc = "of so many checkpoints one goes to storage, all to the memory of other nodes; 1: no "

@@ -24,12 +24,14 @@ struct ty_fleet_options {
     uint32_t n_causes;                  /* 0: failures_per_1000_node_days is all that is known */
     double failure_shape;               /* Weibull; 1: exponential */
     struct {
-        double every_s;         /* of work between two; 0: the best */
-        double stall_s;         /* of the job, each */
-        double durable_after_s; /* it can be restarted from, after its end */
-        uint32_t store_every;   /* of those to memory of peers, one goes to storage */
-        double memory_stall_s;  /* of those that only go to memory, and part of the others' */
-        double from_memory;     /* share of failures after which those in memory will do */
+        double every_s;               /* of work between two; 0: the best */
+        double stall_s;               /* of the job, each */
+        double durable_after_s;       /* it can be restarted from, after its end */
+        bool async;                   /* stall and durable_after of 0 are worked out: */
+        double copy_Bps, storage_Bps; /* of a GPU to its host, of the job */
+        uint32_t store_every;         /* of those to memory of peers, one goes to storage */
+        double memory_stall_s;        /* of those that only go to memory, and part of the others' */
+        double from_memory;           /* share of failures after which those in memory will do */
     } checkpoint;
     double detect_s, replace_s;         /* from a failure until a restart may begin */
     double restart_s, memory_restart_s; /* 0: by rule; as the other */

@@ -177,13 +177,15 @@ static int check(const struct ty_run *run, const struct ty_fleet_job *job, struc
 int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories, uint32_t threads,
                       struct ty_fleet *fleet, struct ty_err *err)
 {
-    const struct ty_fleet_options *options = &run->config->fleet;
     const struct ty_cluster *cluster = &run->config->cluster;
     struct ty_fleet *f = fleet;
     *f = (struct ty_fleet){.run = run, .played_days = days, .histories = histories};
     f->gpus = ty_run_ranks(run);
     f->nodes = (f->gpus + cluster->gpus_per_node - 1) / cluster->gpus_per_node;
     ty_run_numbers(run, &f->step);
+    f->checkpoint = ty_fleet_checkpoint(run);
+    f->options = ty_fleet_resolve(run, &f->checkpoint);
+    const struct ty_fleet_options *options = &f->options;
     ty_fleet_job(options, f->nodes, f->gpus, &f->job);
     const int rc = check(run, &f->job, err);
     if (rc < 0) {

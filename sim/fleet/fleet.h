@@ -6,6 +6,7 @@
 #define TY_FLEET_FLEET_H
 
 #include "sim/base/err.h"
+#include "sim/fleet/checkpoint.h"
 #include "sim/fleet/days.h"
 #include "sim/fleet/renewal.h"
 #include "sim/run/figures.h"
@@ -30,6 +31,8 @@ struct ty_fleet {
     const struct ty_run *run;
     struct ty_figures step; /* of the run */
     uint32_t nodes, gpus;   /* of the job */
+    struct ty_fleet_checkpoint checkpoint;
+    struct ty_fleet_options options; /* with nothing left to work out of the run */
     struct ty_fleet_job job;
     double goodput_mfu, tokens_per_day;
     double days_for_tokens, gpu_hours, cost; /* of fleet.tokens; 0: not asked for */

@@ -61,7 +61,7 @@ static void stops_less(struct ty_fleet_options *o, struct ty_fleet_cause *cause,
 
 static double goodput(const struct ty_fleet *f, change_fn *change)
 {
-    struct ty_fleet_options o = f->run->config->fleet;
+    struct ty_fleet_options o = f->options;
     struct ty_fleet_cause cause[TY_DAYS_CAUSES];
     struct ty_fleet_job job;
     if (o.n_causes > 0) {

@@ -85,6 +85,9 @@ static void put_json(struct ty_text *t, const struct ty_fleet *f)
     ty_json_real(&j, "mtbf_s", 1 / job->days.rate);
     ty_json_real(&j, "checkpoint_interval_s", job->days.every_s);
     ty_json_real(&j, "checkpoint_stall_s", job->days.store_stall_s);
+    ty_json_real(&j, "checkpoint_durable_after_s", job->days.durable_after_s);
+    ty_json_real(&j, "checkpoint_bytes", f->checkpoint.bytes);
+    ty_json_real(&j, "checkpoint_gpu_bytes", f->checkpoint.gpu_bytes);
     ty_json_real(&j, "restart_s", job->days.restart_s);
     ty_json_real(&j, "goodput", job->share[TY_FLEET_WORK]);
     ty_json_real(&j, "goodput_mfu", f->goodput_mfu);
@@ -204,6 +207,10 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
         ty_words_seconds(d->store_stall_s + d->stall_s, b, sizeof(b));
         ty_snprintf(line, sizeof(line), "every %s of work, which stops for %s", a, b);
         put_line(t, "checkpoints", line);
+        ty_words_bytes(f->checkpoint.bytes, a, sizeof(a));
+        ty_words_seconds(d->durable_after_s, b, sizeof(b));
+        ty_snprintf(line, sizeof(line), "%s, durable %s after that", a, b);
+        put_line(t, "each", line);
     }
     ty_words_count(f->tokens_per_day, a, sizeof(a));
     put_line(t, "tokens a day", a);

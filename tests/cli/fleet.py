@@ -144,6 +144,24 @@ class Suite(Test):
         again = [fleet(*rates, "run.seed=7").stdout for _ in range(2)]
         self.check("a seed gives the same days", again[0] == again[1] != fleet(*rates).stdout, again)
 
+    def checkpoints(self):
+        def fleet(*sets):
+            words = [w for s in sets for w in ("--set", s)]
+            return json.loads(self.trainyard("fleet", "fleet.yaml", "--stats", "json", *words).stdout)
+        parameters = self.stats("fleet.yaml")["parameters"]
+        one = fleet("fleet.checkpoint.storage=1 GB/s", "fleet.checkpoint.copy=10 GB/s")
+        self.check("a checkpoint has weights and the optimizer's state once",
+                   close(one["checkpoint_bytes"], 14 * parameters)
+                   and 1 <= one["checkpoint_gpu_bytes"] / (14 * parameters / GPUS) < 1.5, one)
+        self.check("it stops the job for the copy, and is durable when it is stored",
+                   close(one["checkpoint_stall_s"], one["checkpoint_gpu_bytes"] / 1e10)
+                   and close(one["checkpoint_durable_after_s"], 14 * parameters / 1e9), one)
+        two = fleet("fleet.checkpoint.storage=1 GB/s", "fleet.checkpoint.copy=10 GB/s",
+                    "fleet.checkpoint.async=false")
+        self.check("or for all of it", two["checkpoint_durable_after_s"] == 0 and close(
+            two["checkpoint_stall_s"],
+            one["checkpoint_stall_s"] + one["checkpoint_durable_after_s"]), two)
+
     def causes(self):
         def fleet(*sets):
             words = [w for s in sets for w in ("--set", s)]
@@ -194,6 +212,7 @@ def main():
         suite.sweeps()
         suite.page()
         suite.days()
+        suite.checkpoints()
         suite.causes()
         suite.wrong()
         print(f"1..{suite.n}")

@@ -1,0 +1,38 @@
+/* checkpoint.c - see checkpoint.h. */
+#include "sim/fleet/checkpoint.h"
+
+#include <math.h>
+
+#include "model/block/memory.h"
+
+struct ty_fleet_checkpoint ty_fleet_checkpoint(const struct ty_run *run)
+{
+    const struct ty_layout *layout = &run->config->layout;
+    const struct ty_program *p = &run->lowered.program;
+    /* Weights as the model has them, unless the optimizer has better ones. */
+    const double each = ty_memory_weight_bytes(layout) + ty_memory_optimizer_bytes(layout);
+    struct ty_fleet_checkpoint c = {.bytes = each * ty_arch_params(&run->config->arch)};
+    double sum = 0, most = 0;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        sum += run->lowered.stage[g].params;
+        most = fmax(most, run->lowered.stage[g].params);
+    }
+    c.gpu_bytes = c.bytes / ty_run_ranks(run) * most / (sum / p->n_gangs);
+    c.copy_s = c.gpu_bytes / run->config->fleet.checkpoint.copy_Bps;
+    c.store_s = c.bytes / run->config->fleet.checkpoint.storage_Bps;
+    return c;
+}
+
+struct ty_fleet_options ty_fleet_resolve(const struct ty_run *run,
+                                         const struct ty_fleet_checkpoint *checkpoint)
+{
+    struct ty_fleet_options o = run->config->fleet;
+    if (o.checkpoint.stall_s > 0) {
+        return o;
+    }
+    o.checkpoint.stall_s = checkpoint->copy_s + (o.checkpoint.async ? 0 : checkpoint->store_s);
+    if (o.checkpoint.async && !(o.checkpoint.durable_after_s > 0)) {
+        o.checkpoint.durable_after_s = checkpoint->store_s;
+    }
+    return o;
+}
