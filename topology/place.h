@@ -65,6 +65,9 @@ struct ty_reach {
     uint32_t root;    /* place in the group of who broadcasts, or gets the sum of a reduce */
 };
 
+/* A root: every member in its turn, as often as any other. */
+#define TY_ROOT_EACH UINT32_MAX
+
 static inline uint32_t ty_reach_fewest(const struct ty_reach *reach)
 {
     return reach->fewest > 0 ? reach->fewest : reach->per_node;

@@ -30,7 +30,8 @@ struct ty_collective {
     enum ty_coll coll;
     const struct ty_reach *reach; /* [members] */
     double bytes;
-    double calls; /* one after the other, drawn as one */
+    double calls;  /* one after the other, drawn as one */
+    uint32_t root; /* as struct ty_reach has it */
     struct ty_route route;
     const char *name;                   /* NULL: that of the collective */
     const struct ty_exchange *exchange; /* in its place; NULL: none */

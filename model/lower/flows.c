@@ -66,6 +66,7 @@ static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty
     ty_build_note(&l->b, rc);
     flow.n_uses = r->uses.n;
     flow.idle = cost->net_idle;
+    flow.port_idle = cost->port_idle;
     if (r->uses.n > 0 && !reuse(r, member, &flow)) {
         flow.first_use = l->b.program->n_uses;
         for (uint32_t i = 0; i < r->uses.n; i++) {

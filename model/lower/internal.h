@@ -357,7 +357,7 @@ bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct t
 /* kinds.c: kinds of communication of the pipeline rank l->here.rank. What fails is remembered by
  * the builder; the kind returned then is never used. */
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
-/* A collective of a group, made once. */
+/* A collective of a group, made once; what has a root has each member for it in turn. */
 uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_coll coll,
                              enum ty_phase phase, double bytes);
 /* What moves rows of experts, where members have different loads: [members]. `like`: as layers

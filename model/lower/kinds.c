@@ -136,6 +136,7 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
     const struct ty_collective *c = arg;
     const double times = c->calls * l->in->cluster->collectives.derate;
     struct ty_reach reach = c->reach[member];
+    reach.root = c->root;
     price(l, c, member, NULL, &reach, out);
     if (alone && reach.sharing > 1) { /* the library chooses once */
         reach.sharing = 1;
@@ -184,8 +185,12 @@ uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, en
                              enum ty_phase phase, double bytes)
 {
     const struct ty_lower_group *g = &l->group[group];
-    const struct ty_collective c = {
-        .coll = coll, .reach = g->reach, .bytes = bytes, .calls = 1, .route = ty_route_group(g)};
+    const struct ty_collective c = {.coll = coll,
+                                    .reach = g->reach,
+                                    .bytes = bytes,
+                                    .calls = 1,
+                                    .root = TY_ROOT_EACH,
+                                    .route = ty_route_group(g)};
     const char *name = l->b.program->groups[g->link].name;
     const int known = known_kind(l, name, phase, &c);
     return known >= 0 ? (uint16_t)known : collective_kind(l, name, category_of[group], phase, &c);

@@ -57,6 +57,7 @@ struct ty_coll_cost {
     /* share of the time that it keeps its NICs in which they carry no bytes: not all that a closed
      * form is bound by is volume */
     double net_idle;
+    double port_idle;                          /* the same of its NVLink port */
     enum ty_coll_pattern pattern;              /* of what goes between nodes */
     uint32_t start;                            /* place in the group where a chain begins */
     const struct ty_coll_algorithm *algorithm; /* NULL: a group of one */

@@ -34,7 +34,11 @@
  *     broadcast from 1     1 -> 2 -> 3 -> 0      reduce to 1     2 -> 3 -> 0 -> 1
  *
  * Where that leaves out a hop inside a node it crosses nodes once more than where it begins at the
- * first of one. NCCL has nothing else for these two: its trees are for all-reduces.
+ * first of one. Where all are roots in turn each hop is left out as often as any other, and a chain
+ * takes what such chains take on average; of links it keeps the whole ring, one n-th of the time in
+ * vain: so two that meet anywhere are each half as fast, as any two of them would be.
+ *
+ * NCCL has nothing else for these two: its trees are for all-reduces.
  *
  * Sources: Patarasuk & Yuan 2009 (volumes); NVIDIA/nccl src/graph/tuning.cc (latency per step, the
  * factor on ring all-reduces between nodes; it adds latency and bytes; rings only for broadcast and
@@ -147,10 +151,12 @@ static void chain_cost(const struct ty_cluster *cluster, enum ty_coll coll, doub
                        const struct ty_reach *reach, struct ty_coll_cost *out)
 {
     const struct ty_coll_protocol p = ty_coll_protocol_ring(cluster);
-    const uint32_t start = (reach->root + (coll == TY_COLL_REDUCE)) % reach->ranks;
+    const bool each = reach->root == TY_ROOT_EACH;
+    const uint32_t start = each ? 0 : (reach->root + (coll == TY_COLL_REDUCE)) % reach->ranks;
     /* back to its node; where nodes differ that is not known, and they count as alike */
     const bool closed = reach->nodes > 1 && start % reach->per_node != 0;
-    const double n = reach->ranks, k = reach->nodes, hops = closed ? k : k - 1;
+    const double n = reach->ranks, k = reach->nodes;
+    const double hops = k == 1 ? 0 : each ? k * (n - 1) / n : closed ? k : k - 1;
     const double chunk = bytes / chunks(bytes);
     const double crossing = ty_coll_crossing_s(cluster, &p, 1, chunk);
     out->latency_s =
@@ -159,7 +165,8 @@ static void chain_cost(const struct ty_cluster *cluster, enum ty_coll coll, doub
     out->transfer_s = (bytes + (n - 2) * chunk) / ty_coll_ring_rate(cluster, reach);
     out->net_B = bytes * hops / n;
     out->nvlink_B = bytes * (n - 1 - hops) / n;
-    out->pattern = closed ? TY_PATTERN_RING : TY_PATTERN_CHAIN;
+    out->net_idle = out->port_idle = each ? 1 / n : 0;
+    out->pattern = each || closed ? TY_PATTERN_RING : TY_PATTERN_CHAIN;
     out->start = start;
 }
 

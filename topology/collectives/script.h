@@ -34,8 +34,8 @@ struct ty_coll_script {
  * one rate, and nodes hold equal numbers of members (rings do not mind). */
 bool ty_coll_has_script(const struct ty_coll_cost *cost, const struct ty_reach *reach);
 
-/* Owned by the arena. `bytes` are nccl-tests' S. 0, TY_ENOMEM, or TY_ELIMIT above 16 million
- * messages. */
+/* Owned by the arena. `bytes` are nccl-tests' S; the root is one member. 0, TY_ENOMEM, or TY_ELIMIT
+ * above 16 million messages. */
 int ty_coll_script(struct ty_coll_script *out, const struct ty_coll_cost *cost, enum ty_coll coll,
                    double bytes, const struct ty_reach *reach, struct ty_arena *arena,
                    struct ty_err *err);

@@ -338,7 +338,7 @@ int ty_fabric_collective(const struct ty_fabric *fabric, const struct ty_coll_co
         }
         forget_members(&l);
     }
-    take_nvlink(&l, moves ? cost->nvlink_B / cost->transfer_s : 0);
+    take_nvlink(&l, moves ? cost->nvlink_B / cost->transfer_s / (1 - cost->port_idle) : 0);
     return hand_over(fabric, out, weight, arena, err);
 }
 

@@ -207,6 +207,7 @@ static bool colour_links(struct folder *f, uint32_t kind)
 static uint64_t colour_of(const struct folder *f, const struct ty_flow *flow)
 {
     uint64_t colour = ty_hash4(ty_bits(flow->weight), flow->lead, ty_bits(flow->idle), 2);
+    colour += flow->port_idle > 0 ? ty_hash4(ty_bits(flow->port_idle), 4, 0, 0) : 0;
     for (uint32_t u = 0; u < flow->n_uses; u++) {
         const struct ty_use *use = &uses_of(f, flow)[u];
         colour += ty_hash4(f->colour[use->link], ty_bits(use->Bps), 3, 0);

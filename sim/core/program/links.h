@@ -47,22 +47,23 @@ struct ty_use {
  * front. At equal fairness a flow runs at `weight` x level of its full speed: 1 over what it takes
  * of its narrowest port, so that flows that meet there get equal bytes per second.
  *
- * Some of what it takes beyond NVLink may move no bytes: a tree whose pipeline is never quite full
- * keeps NICs waiting, and nobody else gets that time.
+ * Some of what it takes may move no bytes: a tree whose pipeline is never quite full keeps NICs
+ * waiting, and nobody else gets that time.
  *
  * Flows that begin at the same row have the same rows, all of them. */
 struct ty_flow {
     uint32_t first_use, n_uses;
     double weight;
     ty_ps lead;
-    double idle; /* that share; of ports it is 0 */
+    double idle, port_idle; /* that share, beyond NVLink and of its ports */
 };
 
 /* Bytes per second that a use of a flow moves at full speed. */
 static inline double ty_use_moves(const struct ty_flow *flow, const struct ty_use *use,
                                   const struct ty_link *links)
 {
-    return links[use->link].class == TY_LINK_NVLINK ? use->Bps : use->Bps * (1 - flow->idle);
+    const double idle = links[use->link].class == TY_LINK_NVLINK ? flow->port_idle : flow->idle;
+    return use->Bps * (1 - idle);
 }
 
 #endif

@@ -45,39 +45,6 @@ START_TEST(ring_time_is_that_of_its_steps)
 }
 END_TEST
 
-START_TEST(a_chain_from_inside_a_node_comes_back_to_it)
-{
-    static const enum ty_coll colls[] = {TY_COLL_BROADCAST, TY_COLL_REDUCE};
-    for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(colls); i++) {
-        const uint32_t n = shapes[i / 2].n, g = shapes[i / 2].g;
-        for (uint32_t root = 0; root < n; root++) {
-            const struct ty_cluster cluster = ideal(g);
-            struct ty_reach reach = reach_of(n, g);
-            uint32_t node_of[FABRIC_RANKS];
-            struct fabric f;
-            struct ty_coll_cost cost;
-            fabric_init(&f, n, 1);
-            f.node_of = node_of;
-            for (uint32_t r = 0; r < n; r++) { /* the root is rank 0 */
-                node_of[r] = (root + r) % n / g;
-            }
-            f.alpha_s[NVLINK] = 3e-6;
-            f.alpha_s[NET] = 14e-6;
-            f.rate[NVLINK] = f.rate[NET] = n > g ? fmin(node_rate(g), g * 22.5e9) : node_rate(g);
-            ty_coll_ring.steps(colls[i % 2], n, 1, 6e6, play, &f);
-            reach.root = root;
-            ty_coll_cost(&cluster, &ty_coll_ring, colls[i % 2], 6e6, &reach, &cost);
-            const double expected = (n > g ? 8e-6 : 18e-6) + f.end_s;
-            ck_assert_msg(relative(ty_coll_seconds(&cost), expected) < EXACT,
-                          "%s %u of %u, %u a node: %.9g != %.9g", ty_coll_name(colls[i % 2]), root,
-                          n, g, ty_coll_seconds(&cost), expected);
-            ck_assert_double_eq_tol(cost.net_B * n, f.carried[NET], EXACT * n * 6e6);
-            ck_assert_double_eq_tol(cost.nvlink_B * n, f.carried[NVLINK], EXACT * n * 6e6);
-        }
-    }
-}
-END_TEST
-
 /* Members on each node of groups that straddle; 0 ends the list. */
 static const uint32_t uneven[][5] = {
     {5, 3},    {3, 5},    {1, 2},    {1, 7},       {3, 1},
@@ -474,8 +441,7 @@ START_TEST(every_rank_receives_its_share)
 }
 END_TEST
 
-TY_SUITE("coll", ring_time_is_that_of_its_steps, a_chain_from_inside_a_node_comes_back_to_it,
-         rings_over_uneven_nodes_take_what_their_steps_take,
+TY_SUITE("coll", ring_time_is_that_of_its_steps, rings_over_uneven_nodes_take_what_their_steps_take,
          all_to_all_over_uneven_nodes_waits_for_the_slowest_node,
          the_poorest_node_decides_between_nodes, all_reduce_in_a_node_has_the_measured_latency,
          hierarchical_time_is_that_of_its_steps, all_to_all_time_is_that_of_its_steps,

@@ -88,7 +88,7 @@ static void whole(struct net *net, const uint32_t *gpus, uint32_t k, uint32_t g,
             near(sum(net, TY_LINK_NIC, "in"), k > 1 ? Bps : 0);
             if (net->fabric.shape.rails == 1 || colls[i] != TY_COLL_ALL_TO_ALL) {
                 near(sum(net, TY_LINK_NVLINK, "out"),
-                     net->cost.nvlink_B * k * g / net->cost.transfer_s);
+                     net->cost.nvlink_B * k * g / net->cost.transfer_s / (1 - net->cost.port_idle));
             }
             near(sum(net, TY_LINK_LEAF, "up"), sum(net, TY_LINK_LEAF, "down"));
             ck_assert_double_gt(net->weight, 0);
@@ -194,6 +194,31 @@ START_TEST(a_broadcast_enters_all_nodes_but_the_first)
 }
 END_TEST
 
+START_TEST(chains_of_all_roots_keep_the_whole_ring)
+{
+    struct net net = net_of(A100_4);
+    const uint32_t gpus[] = {0, 1, 8, 9, 16, 17, 24, 25};
+    const struct ty_reach reach = {
+        .ranks = 8, .nodes = 4, .per_node = 2, .sharing = 1, .root = TY_ROOT_EACH};
+    ty_coll_cost(&net.config->cluster, NULL, TY_COLL_BROADCAST, 1 << 30, &reach, &net.cost);
+    take(&net, gpus, 8);
+    ck_assert_double_eq(alone(&net), 1);
+    const double Bps = (1 << 30) / net.cost.transfer_s;
+    for (uint32_t node = 0; node < 4; node++) {
+        for (uint32_t i = 0; i < 2; i++) { /* a ring leaves by one of two members: the mean */
+            char name[TY_LINK_NAME];
+            (void)snprintf(name, sizeof(name), "node %u nic %u out", node, i);
+            near(used(&net, name), Bps / 2);
+            (void)snprintf(name, sizeof(name), "gpu %u nvlink in", 8 * node + i);
+            near(used(&net, name), Bps / 2);
+        }
+    }
+    ck_assert_double_eq(net.cost.net_idle, 1.0 / 8); /* one hop of eight is left out */
+    ck_assert_double_eq(net.cost.port_idle, 1.0 / 8);
+    net_free(&net);
+}
+END_TEST
+
 START_TEST(members_may_lie_unevenly)
 {
     struct net net = net_of(A100_4);
@@ -291,7 +316,8 @@ TY_SUITE("fabric", links_are_ports_and_nics_in_both_directions, one_node_has_no_
          no_collective_alone_asks_for_more_than_links_have,
          double_trees_load_every_node_within_its_nics, a_ring_fills_the_nics_of_its_nodes,
          members_drive_the_nics_of_their_places, a_broadcast_enters_all_nodes_but_the_first,
-         members_may_lie_unevenly, who_was_measured_faster_than_the_model_takes_the_whole_port,
+         chains_of_all_roots_keep_the_whole_ring, members_may_lie_unevenly,
+         who_was_measured_faster_than_the_model_takes_the_whole_port,
          pcie_binds_where_it_is_narrower_than_nics,
          a_sum_in_the_switches_climbs_once_from_each_leaf,
          sharp_reaches_the_published_bus_bandwidth)
