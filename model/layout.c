@@ -44,6 +44,20 @@ const struct ty_word ty_context_words[] = {
     {NULL, 0, NULL},
 };
 
+const struct ty_word ty_scheme_words[] = {
+    {"1d", TY_TENSOR_1D, "columns of a matrix, then rows of the next (Shoeybi et al. 2019)"},
+    {"2d", TY_TENSOR_2D, "blocks on a grid of q x q ranks, SUMMA (Xu et al. 2021, Optimus)"},
+    {"2.5d", TY_TENSOR_25D, "layout.tensor_depth such grids (Wang et al. 2021, Tesseract)"},
+    {"3d", TY_TENSOR_3D, "blocks on a cube of q x q x q ranks (Bian et al. 2021)"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word summa_words[] = {
+    {"broadcast", TY_SUMMA_BROADCAST, "q steps with two buffers, as the libraries do"},
+    {"gather", TY_SUMMA_GATHER, "one all-gather of each operand: the same bytes, no steps"},
+    {NULL, 0, NULL},
+};
+
 #define ROW(key_, type_, ...) TY_FIELD(struct ty_layout, #key_, key_, type_, __VA_ARGS__)
 #define COUNT(key_, max_, fallback_, doc_)                                                         \
     ROW(key_, UINT, .min = 1, .max = (max_), .fallback = (fallback_), .searched = true,            \
@@ -51,6 +65,15 @@ const struct ty_word ty_context_words[] = {
 
 const struct ty_field ty_layout_fields[] = {
     COUNT(tensor, 65536, "1", "ranks that share every matrix product"),
+    ROW(tensor_scheme, WORD, .late = true, .words = ty_scheme_words, .fallback = "1d",
+        .doc = "how these ranks cut a product: in one dimension, or on a grid"),
+    ROW(tensor_depth, UINT, .late = true, .min = 1, .max = 65536, .fallback = "1",
+        .doc = "tensor_scheme 2.5d: grids, which have the same weights; tensor is q x q x this"),
+    ROW(summa, WORD, .late = true, .words = summa_words, .fallback = "broadcast",
+        .doc = "tensor_scheme 2d and 2.5d: how blocks come to a product"),
+    ROW(keep_gathered, BOOL, .late = true, .fallback = "true",
+        .doc = "tensor_scheme 3d: inputs and weights that a forward gathers are kept for its "
+               "backward; false: gathered again"),
     COUNT(context, 65536, "1", "ranks that share the tokens of every sequence"),
     ROW(context_method, WORD, .words = ty_context_words, .fallback = "zigzag",
         .doc = "how these ranks bring queries and keys together"),
@@ -374,7 +397,7 @@ static void derive_inner(const struct layout_check *c)
     }
     l->context_inner = 1; /* nobody else asks */
     for (uint32_t n = 2; hybrid && n <= l->context && n * l->tensor <= node; n++) {
-        if (l->context % n == 0 && ty_heads_divide(c->arch, n * l->tensor)) {
+        if (l->context % n == 0 && ty_heads_divide(c->arch, n * ty_layout_mesh(l).side)) {
             l->context_inner = n;
         }
     }
@@ -436,6 +459,9 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
         bool opened;
     } rows[TY_COMMUNICATORS_MAX] = {
         {"tensor", layout->tensor > 1},
+        {"tensor row", ty_layout_is_mesh(layout)},
+        {"tensor column", ty_layout_is_mesh(layout)},
+        {"tensor depth", ty_layout_mesh(layout).depth > 1},
         {"context", layout->context > 1},
         {"context ring", two_contexts},
         {"data", ty_layout_alike(layout) > 1},

@@ -38,6 +38,20 @@ enum ty_context_method {
     TY_CONTEXT_HYBRID
 };
 
+/* How ranks of a tensor group cut matrix products (model/parallel/tensor*.c). */
+enum ty_tensor_scheme {
+    TY_TENSOR_1D,
+    TY_TENSOR_2D,
+    TY_TENSOR_25D,
+    TY_TENSOR_3D
+};
+
+/* How those of a 2D grid bring blocks to a product: step by step, or all before it. */
+enum ty_summa {
+    TY_SUMMA_BROADCAST,
+    TY_SUMMA_GATHER
+};
+
 /* Whether heads, and those of keys, can be scattered over so many ranks. */
 static inline bool ty_heads_divide(const struct ty_arch *arch, uint32_t ranks)
 {
@@ -48,6 +62,10 @@ static inline bool ty_heads_divide(const struct ty_arch *arch, uint32_t ranks)
 struct ty_layout {
     uint32_t tensor, context, pipeline, data;
     uint32_t expert, expert_tensor;     /* ranks that share a layer's experts; an expert */
+    int tensor_scheme;                  /* enum ty_tensor_scheme */
+    uint32_t tensor_depth;              /* 2.5d: grids that have the same weights */
+    int summa;                          /* enum ty_summa */
+    bool keep_gathered;                 /* 3d: what the forward gathers is kept for the backward */
     int context_method;                 /* enum ty_context_method */
     uint32_t context_inner;             /* hybrid: neighbours that scatter heads; 0: auto */
     uint32_t micro_batch, global_batch; /* sequences */
@@ -82,6 +100,7 @@ struct ty_layout {
 };
 
 extern const struct ty_word ty_context_words[]; /* by enum ty_context_method */
+extern const struct ty_word ty_scheme_words[];  /* by enum ty_tensor_scheme */
 extern const struct ty_field ty_layout_fields[];
 extern const uint32_t ty_n_layout_fields;
 
@@ -98,9 +117,24 @@ int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_secti
 /* Communicators that a rank opens, one per kind of group it talks to: every group of more than one
  * rank, replicas of a shard group, all ranks together, and the two homes of a tied embedding. Names
  * go into name[]. */
-#define TY_COMMUNICATORS_MAX 11u
+#define TY_COMMUNICATORS_MAX 14u
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX]);
+
+/* layout_mesh.c: the grid that the ranks of a tensor group are. One rank alone is a line of one. */
+struct ty_mesh {
+    enum ty_tensor_scheme scheme;
+    uint32_t side;  /* ranks that share heads, inner width and vocabulary: of a line all */
+    uint32_t depth; /* 2.5d: grids of side x side; 3d: side; else 1 */
+    uint32_t cut; /* parts that the rows of a rank's columns of a matrix are cut in; of a line 1 */
+};
+struct ty_mesh ty_layout_mesh(const struct ty_layout *layout);
+
+/* Whether tensor groups have more than one dimension. */
+bool ty_layout_is_mesh(const struct ty_layout *layout);
+
+/* The largest s with s^power <= n; power 2 or 3. */
+uint32_t ty_root(uint32_t n, uint32_t power);
 
 /* layout_replicas.c: ranks that have the same parameters (data and context ranks), of which so many
  * hold one copy of sharded states, and how many copies there are: N, N and 1 unless hybrid. */

@@ -22,7 +22,14 @@
     X(EXPERT, "ep", EXPERT, COMM_EXPERT)                /* have other experts of a layer */        \
     X(EXPERT_TENSOR, "etp", EXPERT, COMM_EXPERT)        /* have parts of the same experts */       \
     X(EXPERT_ALL, "ep x etp", EXPERT, COMM_EXPERT)      /* where there are both: all of them */    \
-    X(EXPERT_DATA, "edp", DATA, COMM_DATA)              /* share states of the same experts */
+    X(EXPERT_DATA, "edp", DATA, COMM_DATA)              /* share states of the same experts */     \
+    X(ROW, "tp row", ROW, COMM_TENSOR)          /* 2d, 2.5d: have blocks of the same tokens, */    \
+    X(COLUMN, "tp column", COLUMN, COMM_TENSOR) /* of the same columns of weights, */              \
+    X(DEPTH, "tp depth", DEPTH, COMM_TENSOR)    /* 2.5d: the same weights */                       \
+    X(INPUT, "tp input", COLUMN, COMM_TENSOR)   /* 3d: gather an input, */                         \
+    X(WEIGHT, "tp weight", DEPTH, COMM_TENSOR)  /* a weight, */                                    \
+    X(OUTPUT, "tp output", ROW, COMM_TENSOR)    /* sum up an output; the next product takes it     \
+                                                 * for an input, and the other way round */
 
 enum ty_comm_group {
 #define X(id, name, stream, category) TY_GROUP_##id,
@@ -81,7 +88,15 @@ struct ty_parallel {
 
 /* In the order in which they are applied; ends with NULL. */
 extern const struct ty_parallel *const ty_parallels[];
-extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_context,
-    ty_parallel_data, ty_parallel_expert, ty_parallel_dispatch, ty_parallel_recompute;
+
+/* tensor_mesh.c: whether tensor groups can be such a grid; what it leaves of sequences and hidden
+ * states. */
+int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *section,
+                  const struct ty_arch *arch, struct ty_err *err);
+void ty_mesh_shard(const struct ty_mesh *mesh, struct ty_shard *shard);
+
+extern const struct ty_parallel ty_parallel_tensor, ty_parallel_tensor_2d, ty_parallel_tensor_3d,
+    ty_parallel_sequence, ty_parallel_context, ty_parallel_data, ty_parallel_expert,
+    ty_parallel_dispatch, ty_parallel_recompute;
 
 #endif

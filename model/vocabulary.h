@@ -8,7 +8,8 @@
 
 #include "sim/core/program/vocabulary.h"
 
-/* Streams beside TY_STREAM_COMPUTE: id, name, thread id in traces, grain. */
+/* Streams beside TY_STREAM_COMPUTE: id, name, thread id in traces, grain. Rows, columns and depth
+ * are those of a tensor group in more than one dimension. */
 #define TY_STREAMS(X)                                                                              \
     X(TENSOR, "tensor comm", 12, LAYER)                                                            \
     X(DATA, "data comm", 13, MICRO_BATCH)                                                          \
@@ -16,7 +17,10 @@
     X(RECV, "pipeline recv", 15, MICRO_BATCH)                                                      \
     X(REPLICA, "replica comm", 16, MICRO_BATCH)                                                    \
     X(CONTEXT, "context comm", 17, LAYER)                                                          \
-    X(EXPERT, "expert comm", 18, LAYER)
+    X(EXPERT, "expert comm", 18, LAYER)                                                            \
+    X(ROW, "row comm", 19, LAYER)                                                                  \
+    X(COLUMN, "column comm", 20, LAYER)                                                            \
+    X(DEPTH, "depth comm", 21, LAYER)
 
 enum ty_stream {
     TY_STREAM_FIRST = TY_STREAM_COMPUTE,

@@ -19,33 +19,36 @@ static bool is_flash(const struct ty_arch *arch)
 
 /* Norms of heads travel with their matrix. A bias belongs to its head: k's and v's are kept whole
  * by every rank that has the head. */
-static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
+struct matrices {
+    double q, kv, norm; /* with its norm; without; that of keys */
+};
+
+static struct matrices matrices(const struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
     const double d = arch->head_dim, norm = arch->qk_norm ? d / b->shard.ranks : 0;
-    const double rows = arch->hidden + ((arch->bias & TY_BIAS_QKV) != 0 ? 1.0 : 0.0);
-    const double q = b->shard.heads * d * rows + norm, kv = b->shard.kv_heads * d * rows;
-    if (op->n_reduces == 1) {
-        ty_block_weight(op, "qkv", q + kv + norm + kv);
-        return;
-    }
-    ty_block_weight(op, "q", q);
-    ty_block_weight(op, "k", kv + norm);
-    ty_block_weight(op, "v", kv);
+    const double bias = (arch->bias & TY_BIAS_QKV) != 0 ? 1.0 : 0.0;
+    const double rows = (arch->hidden + bias) / b->shard.cut;
+    return (struct matrices){b->shard.heads * d * rows + norm, b->shard.kv_heads * d * rows, norm};
 }
 
-/* Returns the operator that gives q, k and v. */
-static uint32_t qkv(struct ty_block_maker *b)
+static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const struct matrices w = matrices(b);
+    if (op->n_reduces == 1) {
+        ty_block_weight(op, "qkv", w.q + w.kv + w.norm + w.kv);
+        return;
+    }
+    ty_block_weight(op, "q", w.q);
+    ty_block_weight(op, "k", w.kv + w.norm);
+    ty_block_weight(op, "v", w.kv);
+}
+
+/* What becomes of queries and keys before the core. */
+static void norms_and_rotation(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const struct ty_arch *arch = b->arch;
-    const bool fused = b->layout->framework.fused_qkv;
-    const double h = arch->hidden, d = arch->head_dim;
-    const double q = b->shard.heads * d, kv = b->shard.kv_heads * d;
-    const double apart[] = {q, kv, kv}, together[] = {q + 2 * kv};
-    struct ty_unit_op *op = ty_block_op(b, TY_PART_ATTENTION, "qkv", "qkv dgrad", "qkv wgrad");
-    op->column = true;
-    op->n_reduces = fused ? 1 : 3;
-    ty_block_linear(b, op, h, fused ? together : apart, fused ? 1 : 3);
+    const double d = arch->head_dim;
     if (arch->qk_norm) { /* of q and of k, a kernel each */
         const double head = b->shard.tokens * d;
         ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, b->shard.heads * head);
@@ -56,7 +59,53 @@ static uint32_t qkv(struct ty_block_maker *b)
         ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, one ? TY_FUSED : TY_UNFUSED,
                              b->shard.tokens * (b->shard.heads + b->shard.kv_heads) * d);
     }
-    weights(b, op);
+}
+
+/* On a grid of ranks every product is an operator. */
+static void qkv_on_grid(struct ty_block_maker *b)
+{
+    const struct matrices w = matrices(b);
+    const double d = b->arch->head_dim, q = b->shard.heads * d, kv = b->shard.kv_heads * d;
+    const bool fused = b->layout->framework.fused_qkv;
+    const bool biased = (b->arch->bias & TY_BIAS_QKV) != 0;
+    const struct {
+        const char *name, *backward, *weight;
+        double columns, params;
+    } rows[] = {{"qkv", "qkv dgrad", "qkv wgrad", q + 2 * kv, w.q + w.kv + w.norm + w.kv},
+                {"q", "q dgrad", "q wgrad", q, w.q},
+                {"k", "k dgrad", "k wgrad", kv, w.kv + w.norm},
+                {"v", "v dgrad", "v wgrad", kv, w.kv}};
+    for (uint32_t i = fused ? 0 : 1; i < (fused ? 1u : TY_COUNT(rows)); i++) {
+        struct ty_unit_op *op =
+            ty_block_op(b, TY_PART_ATTENTION, rows[i].name, rows[i].backward, rows[i].weight);
+        op->column = true;
+        op->bias = biased ? rows[i].columns : 0;
+        ty_block_linear(b, op, b->shard.hidden, &rows[i].columns, 1);
+        ty_block_weight(op, rows[i].name, rows[i].params);
+    }
+}
+
+/* Returns the operator that gives q, k and v. */
+static uint32_t qkv(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const bool fused = b->layout->framework.fused_qkv;
+    const double d = arch->head_dim, q = b->shard.heads * d, kv = b->shard.kv_heads * d;
+    const double apart[] = {q, kv, kv}, together[] = {q + 2 * kv};
+    if (ty_layout_is_mesh(b->layout)) {
+        qkv_on_grid(b);
+        if (arch->qk_norm || arch->positions == 0) {
+            norms_and_rotation(
+                b, ty_block_op(b, TY_PART_ATTENTION, "rotary", "rotary backward", NULL));
+        }
+    } else {
+        struct ty_unit_op *op = ty_block_op(b, TY_PART_ATTENTION, "qkv", "qkv dgrad", "qkv wgrad");
+        op->column = true;
+        op->n_reduces = fused ? 1 : 3;
+        ty_block_linear(b, op, arch->hidden, fused ? together : apart, fused ? 1 : 3);
+        norms_and_rotation(b, op);
+        weights(b, op);
+    }
     const uint32_t at = b->out->n - 1;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), token = b->shard.tokens * e;
     ty_block_keep(b, at, at + 1, "q, k, v", token * (b->shard.heads + 2 * b->shard.kv_heads) * d);
@@ -93,14 +142,15 @@ static void core(struct ty_block_maker *b)
 
 static void proj(struct ty_block_maker *b)
 {
-    const double h = b->arch->hidden, out[] = {h};
+    const double h = b->arch->hidden, out[] = {b->shard.hidden};
     const double q = b->shard.heads * ty_arch_value_width(b->arch);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "proj", "proj backward", "proj wgrad");
     op->row = true;
     ty_block_linear(b, op, q, out, 1);
     const bool bias = (b->arch->bias & TY_BIAS_PROJ) != 0;
-    ty_block_weight(op, "proj", q * h + (bias ? h / b->shard.ranks : 0));
+    op->bias = bias ? b->shard.hidden : 0;
+    ty_block_weight(op, "proj", q * h / b->shard.cut + (bias ? h / b->shard.ranks : 0));
 }
 
 /* What the backward pass of the core finds, and what it makes while it runs. */
@@ -148,6 +198,7 @@ void ty_block_attention(struct ty_block_maker *b)
     const struct ty_shard *x = &b->shard;
     const struct ty_output_bytes bytes = ty_block_output_bytes(b);
     const double output = x->tokens * x->heads * ty_arch_value_width(b->arch);
+    const uint32_t first = b->out->n;
     const uint32_t made = ty_arch_is_latent(b->arch) ? ty_block_latent(b) : qkv(b);
     core(b);
     proj(b);
@@ -155,7 +206,7 @@ void ty_block_attention(struct ty_block_maker *b)
     ty_block_keep(b, made + 2, made + 2, "attention output in fp8", output * bytes.proj);
     scores(b, made + 1);
     gradients(b);
-    ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[made],
-                        ty_arch_is_latent(b->arch) ? "gradient of an up-projection"
-                                                   : "gradient of the qkv matrix");
+    const bool latent = ty_arch_is_latent(b->arch);
+    ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[latent ? made : first],
+                        latent ? "gradient of an up-projection" : "gradient of the qkv matrix");
 }

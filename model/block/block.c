@@ -49,7 +49,7 @@ void ty_block_elementwise(const struct ty_block_maker *b, struct ty_unit_op *op,
 void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     ty_block_elementwise(b, op, TY_OPERATOR_NORM, b->arch->norm,
-                         b->shard.own_tokens * b->arch->hidden);
+                         b->shard.own_tokens * b->shard.hidden);
     ty_block_weight(op, "norm", ty_arch_norm_params(b->arch) / b->shard.ranks);
 }
 
@@ -108,6 +108,19 @@ void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enu
     put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT, 0, 0});
 }
 
+void ty_block_need_most(const struct ty_block_maker *b, enum ty_part part, const char *name,
+                        double bytes)
+{
+    for (uint32_t i = 0; i < b->out->n_saved; i++) {
+        struct ty_saved *x = &b->out->saved[i];
+        if (x->life == TY_LIFE_BACKWARD && x->part == part && x->name == name) {
+            x->bytes = fmax(x->bytes, bytes);
+            return;
+        }
+    }
+    ty_block_need(b, TY_LIFE_BACKWARD, part, name, bytes);
+}
+
 /* Autograd makes it in the type of the weight, whoever adds it up; Megatron-LM, whose product has
  * added it up already, gives autograd an empty one (tensor_parallel/layers.py, grad_weight). Where
  * gradients are kept in shards, whole ones are counted with the buffers. */
@@ -123,7 +136,7 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
 
 double ty_block_hidden_bytes(const struct ty_block_maker *b)
 {
-    return b->shard.tokens * b->arch->hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    return b->shard.tokens * b->shard.hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
 }
 
 double ty_block_row_bytes(const struct ty_block_maker *b, bool to_experts)
@@ -135,7 +148,7 @@ double ty_block_row_bytes(const struct ty_block_maker *b, bool to_experts)
 double ty_block_input_bytes(const struct ty_block_maker *b)
 {
     const bool again = b->layout->framework.regather_inputs;
-    return (again ? b->shard.own_tokens : b->shard.tokens) * b->arch->hidden *
+    return (again ? b->shard.own_tokens : b->shard.tokens) * b->shard.hidden *
            ty_block_operand_bytes(b);
 }
 
@@ -148,6 +161,16 @@ void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct
     *at = *comm;
     at->calls = comm->calls > 0 ? comm->calls : 1;
     at->times = (uint8_t)times;
+}
+
+void ty_block_grad(struct ty_unit_op *op, struct ty_op_move move)
+{
+    uint32_t n = 0;
+    while (op->grad[n].bytes > 0) {
+        n++;
+        assert(n < TY_OP_GRADS);
+    }
+    op->grad[n] = move;
 }
 
 void ty_block_column_comm(const struct ty_block_maker *b, struct ty_unit_op *op,

@@ -83,6 +83,8 @@ struct ty_shard {
     double heads, kv_heads; /* of this rank; at least one of the latter */
     double ffn;             /* inner width */
     double vocabulary;      /* columns of the output matrix */
+    double hidden;          /* of the hidden states */
+    double cut;             /* parts that the rows of these columns of a matrix are cut in */
     double ranks;           /* that share each weight */
     double experts;         /* routed ones of a layer that this rank has */
     double expert_ffn;      /* inner width of each, and of all shared ones */
@@ -149,6 +151,22 @@ struct ty_op_rounds {
     double first_B, middle_B, last_B; /* backward */
 };
 
+/* What ranks of a tensor group in more than one dimension say to each other. No bytes: nothing. */
+struct ty_op_move {
+    uint8_t group, coll; /* enum ty_comm_group, enum ty_coll */
+    double bytes;        /* as struct ty_coll_cost counts them */
+};
+
+/* A product in steps, each of blocks that come from who has them, those of the next step while it
+ * runs; what it gives of a gradient is summed up where it is kept. By enum ty_direction. */
+#define TY_STEP_BLOCKS 2u
+struct ty_op_steps {
+    uint32_t n; /* 0: the operator is of one piece */
+    struct ty_op_move block[TY_WGRAD + 1][TY_STEP_BLOCKS];
+    struct ty_op_move sum[TY_WGRAD + 1];
+};
+
+#define TY_OP_GRADS   4u
 #define TY_OP_KERNELS 12u
 #define TY_OP_WEIGHTS 4u
 struct ty_unit_op {
@@ -168,6 +186,7 @@ struct ty_unit_op {
     bool row;           /* its result is a sum over tensor ranks */
     bool first;         /* nothing comes before it: it has no input gradient */
     bool loss;          /* tensor ranks exchange what the loss needs after it */
+    double bias;        /* columns of its result that a bias is added to */
     double gathers;     /* columns of its result that tensor ranks gather; 0: none */
     bool expert;        /* its weights are those of experts, which have ranks of their own */
     bool routed;        /* its work grows with what routing brings to the rank's experts */
@@ -177,6 +196,9 @@ struct ty_unit_op {
                          * for what they bring */
     struct ty_op_comms comms[TY_N_COMM_PLACES];
     struct ty_op_rounds rounds;
+    struct ty_op_steps steps;
+    struct ty_op_move grad[TY_OP_GRADS]; /* of its weight gradients, once they are made, one after
+                                          * the other; the end of the step waits for them */
 };
 
 /* How long a tensor lives. */
@@ -278,7 +300,8 @@ static inline struct ty_op_costs ty_op_costs_times(const struct ty_op_costs *c, 
 struct ty_unit_costs {
     struct ty_op_costs op[TY_UNIT_OPS]; /* [n of the unit]: on the rank that has most */
     struct ty_op_costs first[TY_UNIT_OPS], next[TY_UNIT_OPS]; /* of operators in rounds: of the
-                                                               * first, of each other */
+                                                               * first, of each other; in steps:
+                                                               * first, of each */
 };
 void ty_op_price(const struct ty_unit_op *op, const struct ty_layout *layout,
                  const struct ty_gpu *gpu, struct ty_op_costs *out); /* of one piece */
@@ -315,6 +338,7 @@ struct ty_layer_costs ty_layer_mean(const struct ty_units *units, const struct t
 /* Seconds of the collectives of a unit, by operator. */
 struct ty_unit_waits {
     double seconds[TY_UNIT_OPS][TY_N_COMM_PLACES];
+    double steps[TY_UNIT_OPS][TY_WGRAD + 1]; /* beside products in steps */
 };
 
 /* reach: of the groups that are there. */

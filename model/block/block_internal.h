@@ -66,6 +66,9 @@ double ty_block_input_bytes(const struct ty_block_maker *b);
 void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,
                    uint32_t times);
 
+/* One more collective about the weight gradients of an operator. */
+void ty_block_grad(struct ty_unit_op *op, struct ty_op_move move);
+
 /* A collective of tensor ranks about what a column-parallel operator needs whole: `times` of hidden
  * states, or one for each of its own inputs. */
 void ty_block_column_comm(const struct ty_block_maker *b, struct ty_unit_op *op,
@@ -81,6 +84,10 @@ void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t ke
 /* One that is there for a moment. */
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes);
+
+/* While the backward of a part runs: the most of what its operators need one after the other. */
+void ty_block_need_most(const struct ty_block_maker *b, enum ty_part part, const char *name,
+                        double bytes);
 
 /* What the gradient of the largest weight of an operator needs before it is added to those of
  * earlier micro-batches. */

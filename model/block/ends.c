@@ -8,12 +8,12 @@ void ty_block_embedding(struct ty_block_maker *b)
         ty_block_op(b, TY_PART_EMBEDDING, "embedding", "embedding backward", "embedding backward");
     op->row = op->first = true;
     ty_block_elementwise(b, op, TY_OPERATOR_EMBEDDING, TY_ANY_KERNEL,
-                         b->shard.tokens * arch->hidden);
+                         b->shard.tokens * b->shard.hidden);
     ty_block_weight(op, "embedding",
                     ((double)arch->vocabulary + arch->positions) * arch->hidden / b->shard.ranks);
     ty_block_keep(b, TY_INPUT, 0, "token numbers", 8 * b->shard.tokens); /* 64 bit */
     ty_block_keep(b, 0, 0, "embedding's dropout mask",
-                  arch->dropout > 0 ? b->shard.own_tokens * arch->hidden : 0);
+                  arch->dropout > 0 ? b->shard.own_tokens * b->shard.hidden : 0);
 }
 
 /* Megatron-LM's vocab_parallel_cross_entropy is fullest when the 32-bit copy has had its maximum
@@ -50,15 +50,17 @@ int ty_loss_of(const struct ty_framework *framework)
     return framework->parallel_loss || framework->fused_loss ? TY_ANY_KERNEL : TY_UNFUSED;
 }
 
-/* In an operator of its own where not all of it is alike: gathered, or run again. */
+/* In an operator of its own where not all of it is alike: gathered, or run again, or its product
+ * alone is in steps. */
 static void loss(struct ty_block_maker *b)
 {
     const struct ty_framework *framework = &b->layout->framework;
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const bool parallel = framework->parallel_loss;
     const double columns = parallel ? b->shard.vocabulary : b->arch->vocabulary;
-    struct ty_unit_op *op = &b->out->op[0];
-    if (!parallel || framework->recompute_head) {
+    const uint32_t product = b->out->n - 1;
+    struct ty_unit_op *op = &b->out->op[product];
+    if (!parallel || framework->recompute_head || ty_layout_is_mesh(b->layout)) {
         op->name = "logits";
         op->gathers = parallel ? 0 : b->arch->vocabulary;
         op = ty_block_op(b, TY_PART_HEAD, "loss", "loss backward", NULL);
@@ -69,7 +71,7 @@ static void loss(struct ty_block_maker *b)
     const uint32_t last = b->out->n - 1;
     if (framework->fused_loss) {
         ty_block_keep(b, last, last, "logits", e * b->shard.tokens * columns);
-        ty_block_need_wgrad(b, TY_LIFE_LOSS_BACKWARD, &b->out->op[0],
+        ty_block_need_wgrad(b, TY_LIFE_LOSS_BACKWARD, &b->out->op[product],
                             "gradient of the output matrix");
     } else {
         (parallel ? sharded : whole)(b, last);
@@ -80,18 +82,26 @@ static void loss(struct ty_block_maker *b)
 void ty_block_head(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
-    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = arch->hidden;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = b->shard.hidden;
     const double out[] = {b->shard.vocabulary};
+    const bool grid = ty_layout_is_mesh(b->layout);
     /* a tied matrix is a copy when the last stage is on another rank than the first; that of a
      * further token is the head's */
     const bool own = b->kind == TY_UNIT_HEAD && (!arch->tied || ty_layout_ends_apart(b->layout));
     struct ty_unit_op *op =
-        ty_block_op(b, TY_PART_HEAD, "logits and loss", "logits dgrad", "logits wgrad");
-    op->column = true;
+        ty_block_op(b, TY_PART_HEAD, grid ? "norm" : "logits and loss",
+                    grid ? "norm backward" : "logits dgrad", grid ? NULL : "logits wgrad");
     ty_block_norm(b, op);
+    if (grid) { /* every product is an operator */
+        op = ty_block_op(b, TY_PART_HEAD, "logits", "logits dgrad", "logits wgrad");
+    }
+    const uint32_t at = b->out->n - 1;
+    op->column = true;
     ty_block_linear(b, op, h, out, 1);
-    ty_block_weight(op, "output matrix", own ? h * b->shard.vocabulary : 0);
+    ty_block_weight(op, "output matrix",
+                    own ? arch->hidden * b->shard.vocabulary / b->shard.cut : 0);
     ty_block_keep(b, TY_INPUT, 0, "input of the final norm", b->shard.own_tokens * e * h);
-    ty_block_keep(b, TY_INPUT, 0, "input of the output matrix", ty_block_input_bytes(b));
+    ty_block_keep(b, grid ? 0 : TY_INPUT, at, "input of the output matrix",
+                  ty_block_input_bytes(b));
     loss(b);
 }

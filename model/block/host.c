@@ -15,6 +15,7 @@
  * and s is where it reaches the floor. Host time does not depend on links: with faster ones a layer
  * of which the host sets the pace lasts as long as before. */
 #include <float.h>
+#include <math.h>
 
 #include "model/block/block.h"
 
@@ -44,6 +45,24 @@ static double kept_by(const struct ty_layout *layout, const struct ty_cluster *c
     return ty_op_comm_seconds(cluster, &beside, reach) * slows / (1 - slows);
 }
 
+/* Seconds of what goes on beside a step: blocks come, and sums leave, on streams of their own. */
+static double beside_step(const struct ty_cluster *cluster, const struct ty_op_steps *steps,
+                          enum ty_direction pass,
+                          const struct ty_reach *const reach[TY_N_COMM_GROUPS])
+{
+    const struct ty_op_move *moves[] = {&steps->block[pass][0], &steps->block[pass][1],
+                                        &steps->sum[pass]};
+    double longest = 0;
+    for (size_t i = 0; i < TY_COUNT(moves) && steps->n > 0; i++) {
+        const struct ty_op_comm comm = {
+            .group = moves[i]->group, .coll = moves[i]->coll, .bytes = moves[i]->bytes};
+        if (comm.bytes > 0) {
+            longest = fmax(longest, ty_op_comm_seconds(cluster, &comm, reach[comm.group]));
+        }
+    }
+    return longest;
+}
+
 void ty_unit_waits(const struct ty_unit_ops *unit, const struct ty_layout *layout,
                    const struct ty_cluster *cluster,
                    const struct ty_reach *const reach[TY_N_COMM_GROUPS], struct ty_unit_waits *out)
@@ -58,6 +77,10 @@ void ty_unit_waits(const struct ty_unit_ops *unit, const struct ty_layout *layou
                     comm->times *
                     (comm->calls * kept_by(layout, cluster, comm, reach[comm->group]));
             }
+        }
+        for (enum ty_direction pass = TY_FORWARD; pass <= TY_WGRAD; pass++) {
+            out->steps[i][pass] =
+                unit->op[i].steps.n * beside_step(cluster, &unit->op[i].steps, pass, reach);
         }
     }
 }
@@ -99,8 +122,9 @@ static struct line forward(const struct pass *p, double s)
     for (uint32_t i = 0; i < p->unit->n; i++) {
         const double *wait = p->waits->seconds[i];
         const bool hides = is_beside(p, i + 1);
-        in_turn(&line, is_beside(p, i) ? 0 : p->costs->op[i].forward.seconds,
-                wait[TY_BEFORE_FORWARD] + (hides ? 0 : wait[TY_AFTER_FORWARD]));
+        beside(&line, s, is_beside(p, i) ? 0 : p->costs->op[i].forward.seconds,
+               p->waits->steps[i][TY_FORWARD]);
+        in_turn(&line, 0, wait[TY_BEFORE_FORWARD] + (hides ? 0 : wait[TY_AFTER_FORWARD]));
         if (hides) {
             beside(&line, s, p->costs->op[i + 1].forward.seconds, wait[TY_AFTER_FORWARD]);
         }
@@ -127,12 +151,14 @@ static struct line backward(const struct pass *p, double s)
             in_turn(&line, 0, wait[TY_AFTER_DGRAD]);
             continue;
         }
-        beside(&line, s, cost->dgrad.seconds, wait[TY_BEFORE_WGRAD]);
+        const double *steps = p->waits->steps[i];
+        beside(&line, s, cost->dgrad.seconds, fmax(wait[TY_BEFORE_WGRAD], steps[TY_DGRAD]));
         const bool next = i > 0 && is_beside(p, i - 1);
         const struct ty_op_costs *other = next ? &p->costs->op[i - 1] : NULL;
         const double more = next ? other->dgrad.seconds + other->wgrad.seconds : 0;
-        if (hides_reduction(p, i)) {
-            beside(&line, s, cost->wgrad.seconds + more, wait[TY_AFTER_DGRAD]);
+        if (hides_reduction(p, i) || steps[TY_WGRAD] > 0) {
+            beside(&line, s, cost->wgrad.seconds + more,
+                   fmax(wait[TY_AFTER_DGRAD], steps[TY_WGRAD]));
         } else {
             in_turn(&line, cost->wgrad.seconds, next ? 0 : wait[TY_AFTER_DGRAD]);
             beside(&line, s, more, next ? wait[TY_AFTER_DGRAD] : 0);
@@ -141,14 +167,14 @@ static struct line backward(const struct pass *p, double s)
     return line;
 }
 
-/* The two passes of a split backward: nothing is left to run beside a collective. */
+/* The two passes of a split backward: nothing is left to run beside a collective but steps. */
 static struct line input(const struct pass *p, double s)
 {
     struct line line = {0, 0};
-    (void)s;
     for (uint32_t i = 0; i < p->unit->n; i++) {
         const double *wait = p->waits->seconds[i];
-        in_turn(&line, p->costs->op[i].input.seconds, wait[TY_BEFORE_DGRAD] + wait[TY_AFTER_DGRAD]);
+        beside(&line, s, p->costs->op[i].input.seconds, p->waits->steps[i][TY_DGRAD]);
+        in_turn(&line, 0, wait[TY_BEFORE_DGRAD] + wait[TY_AFTER_DGRAD]);
     }
     return line;
 }
@@ -156,9 +182,9 @@ static struct line input(const struct pass *p, double s)
 static struct line weight(const struct pass *p, double s)
 {
     struct line line = {0, 0};
-    (void)s;
     for (uint32_t i = 0; i < p->unit->n; i++) {
-        in_turn(&line, p->costs->op[i].weight.seconds, p->waits->seconds[i][TY_BEFORE_WGRAD]);
+        beside(&line, s, p->costs->op[i].weight.seconds, p->waits->steps[i][TY_WGRAD]);
+        in_turn(&line, 0, p->waits->seconds[i][TY_BEFORE_WGRAD]);
     }
     return line;
 }
@@ -188,13 +214,14 @@ static struct launches launches_of(const struct ty_unit_ops *unit)
 {
     struct launches sum = {0, 0, false};
     for (uint32_t i = 0; i < unit->n; i++) {
+        const double times = fmax(unit->op[i].steps.n, 1);
         sum.routed = sum.routed || unit->op[i].routed;
         for (uint32_t k = 0; k < unit->op[i].n_kernels; k++) {
             const struct ty_kernel *kernel = &unit->op[i].kernel[k];
             const bool product =
                 kernel->op == TY_OPERATOR_MATMUL || kernel->op == TY_OPERATOR_GROUPED;
-            sum.kernels += launches(kernel);
-            sum.products += product ? launches(kernel) : 0;
+            sum.kernels += times * launches(kernel);
+            sum.products += product ? times * launches(kernel) : 0;
         }
     }
     return sum;
@@ -207,19 +234,31 @@ static double weight_share(const struct launches *n)
     return n->products / (n->kernels + n->products);
 }
 
-/* The time of a forward's launches: of a layer with experts as many times that of a dense one as
- * framework.expert_floor says, or as it has more of them, its exchanges included. */
-static double floor_of(const struct ty_unit_ops *unit, const struct launches *n,
-                       const struct ty_framework *framework)
+/* Collectives of a forward, one broadcast for each block of a step. */
+static double collectives_of(const struct ty_unit_ops *unit)
 {
-    double exchanges = 0;
+    double n = 0;
+    for (uint32_t i = 0; i < unit->n; i++) {
+        const struct ty_unit_op *op = &unit->op[i];
+        n += op->comms[TY_BEFORE_FORWARD].n + op->comms[TY_AFTER_FORWARD].n;
+        n += op->steps.n * TY_STEP_BLOCKS;
+    }
+    return n;
+}
+
+/* The time of a forward's launches: of a layer with experts as many times that of a dense one as
+ * framework.expert_floor says, or as it has more of them, its exchanges included; of one on a grid
+ * of ranks the same. */
+static double floor_of(const struct ty_unit_ops *unit, const struct launches *n,
+                       const struct ty_layout *layout)
+{
+    const struct ty_framework *framework = &layout->framework;
     if (n->routed && framework->expert_floor > 0) {
         return framework->layer_floor * framework->expert_floor;
     }
-    for (uint32_t i = 0; i < unit->n; i++) {
-        exchanges += unit->op[i].comms[TY_BEFORE_FORWARD].n + unit->op[i].comms[TY_AFTER_FORWARD].n;
-    }
-    return framework->layer_floor * (n->routed ? (n->kernels + exchanges) / DENSE_LAUNCHES : 1);
+    const bool counts = n->routed || ty_layout_is_mesh(layout);
+    return framework->layer_floor *
+           (counts ? (n->kernels + collectives_of(unit)) / DENSE_LAUNCHES : 1);
 }
 
 /* The stretch under which a pass reaches the floor: Newton's method from above, which meets each
@@ -244,7 +283,7 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
                   struct ty_unit_costs *costs)
 {
     const struct launches n = launches_of(unit);
-    const double floor = floor_of(unit, &n, &layout->framework) / gpu->host_speed;
+    const double floor = floor_of(unit, &n, layout) / gpu->host_speed;
     const struct pass p = {unit, waits, costs, &layout->framework};
     const double ahead = stretch(&p, forward, floor);
     const double back = stretch(&p, backward, FLOOR_BACKWARD * floor);

@@ -17,7 +17,7 @@ static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
 {
     struct ty_unit_op *op = ty_block_op(b, part, "norm", "norm backward", NULL);
     ty_block_elementwise(b, op, TY_OPERATOR_RESIDUAL, TY_ANY_KERNEL,
-                         b->shard.own_tokens * b->arch->hidden);
+                         b->shard.own_tokens * b->shard.hidden);
     ty_block_norm(b, op);
     op->recompute = TY_RECOMPUTE_NORM;
     return b->out->n - 1;
@@ -44,7 +44,7 @@ static uint32_t feed_forward(struct ty_block_maker *b)
 void ty_block_layer(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
-    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = arch->hidden;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = b->shard.hidden;
     const double own = b->shard.own_tokens, hidden = own * e * h;
     const uint32_t first = norm(b, TY_PART_ATTENTION);
     ty_block_attention(b);

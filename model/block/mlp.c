@@ -25,37 +25,89 @@ int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *fram
                                         : TY_ACTIVATION_SWIGLU_REMADE;
 }
 
-static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
+/* Parameters of one matrix from the hidden states, and of the one back to them. */
+static double up_params(const struct ty_block_maker *b)
 {
-    const double h = b->arch->hidden, f = b->shard.ffn;
     const bool biased = (b->arch->bias & TY_BIAS_MLP) != 0;
-    const double bias = biased ? f : 0, down_bias = biased ? h / b->shard.ranks : 0;
-    if (op->n_reduces == 2) {
-        ty_block_weight(op, "gate", h * f + bias);
-        ty_block_weight(op, "up", h * f + bias);
-    } else {
-        const double matrices = is_gated(b->arch) ? 2 : 1;
-        ty_block_weight(op, "up", matrices * (h * f + bias));
-    }
-    ty_block_weight(op, "down", f * h + down_bias);
+    return (b->arch->hidden * b->shard.ffn + (biased ? b->shard.ffn : 0)) / b->shard.cut;
 }
 
-/* `activation`: the number of its kernel. */
-static void tensors(const struct ty_block_maker *b, uint32_t mlp, uint32_t activation)
+static double down_params(const struct ty_block_maker *b)
+{
+    const double h = b->arch->hidden;
+    const bool biased = (b->arch->bias & TY_BIAS_MLP) != 0;
+    return b->shard.ffn * h / b->shard.cut + (biased ? h / b->shard.ranks : 0);
+}
+
+static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    if (op->n_reduces == 2) {
+        ty_block_weight(op, "gate", up_params(b));
+        ty_block_weight(op, "up", up_params(b));
+    } else {
+        ty_block_weight(op, "up", (is_gated(b->arch) ? 2 : 1) * up_params(b));
+    }
+    ty_block_weight(op, "down", down_params(b));
+}
+
+/* Numbers of its operators, and of the kernel of the activation in its own. */
+struct places {
+    uint32_t gate, up, activation, kernel, down;
+};
+
+static void tensors(const struct ty_block_maker *b, const struct places *at)
 {
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const double inner = b->shard.tokens * e * b->shard.ffn;
     const bool gate = is_gated(b->arch);
     const int kernel = ty_activation_of(b->arch, &b->layout->framework);
     const bool remade = kernel == TY_ACTIVATION_SWIGLU_REMADE;
-    ty_block_keep(b, mlp, mlp, "MLP gate", gate ? inner : 0);
-    ty_block_keep(b, mlp, mlp, "MLP up", inner);
-    ty_block_keep_of(b, mlp, activation, mlp, "MLP silu(gate)",
+    ty_block_keep(b, at->gate, at->activation, "MLP gate", gate ? inner : 0);
+    ty_block_keep(b, at->up, at->activation, "MLP up", inner);
+    ty_block_keep_of(b, at->activation, at->kernel, at->activation, "MLP silu(gate)",
                      kernel == TY_ACTIVATION_SWIGLU_UNFUSED ? inner : 0);
-    ty_block_keep_of(b, mlp, activation, mlp, gate ? "MLP product" : "MLP activation",
+    ty_block_keep_of(b, at->activation, at->kernel, at->down,
+                     gate ? "MLP product" : "MLP activation",
                      remade ? 0 : inner / e * ty_block_operand_bytes(b));
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "MLP product", remade ? inner : 0);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "gradients in the MLP", (gate ? 3 : 2) * inner);
+}
+
+/* On a grid of ranks every product is an operator. */
+static void product(struct ty_block_maker *b, const char *const name[3], double in, double out,
+                    double params)
+{
+    struct ty_unit_op *op = ty_block_op(b, TY_PART_MLP, name[0], name[1], name[2]);
+    op->bias = (b->arch->bias & TY_BIAS_MLP) != 0 ? out : 0;
+    ty_block_linear(b, op, in, &out, 1);
+    ty_block_weight(op, name[0], params);
+}
+
+static void mlp_on_grid(struct ty_block_maker *b)
+{
+    static const char *const names[][3] = {{"gate", "gate dgrad", "gate wgrad"},
+                                           {"up", "up dgrad", "up wgrad"},
+                                           {"down", "down dgrad", "down wgrad"}};
+    const double h = b->shard.hidden, f = b->shard.ffn;
+    const bool gated = is_gated(b->arch), apart = gated && !b->layout->framework.fused_gate;
+    const uint32_t wide = gated && !apart ? 2 : 1, first = b->out->n;
+    if (apart) {
+        product(b, names[0], h, f, up_params(b));
+    }
+    product(b, names[1], h, wide * f, wide * up_params(b));
+    struct ty_unit_op *op = ty_block_op(b, TY_PART_MLP, "activation", "activation backward", NULL);
+    ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
+                         ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
+    for (uint32_t i = first; i < b->out->n; i++) {
+        b->out->op[i].column = b->out->op[i].weight != NULL;
+        b->out->op[i].recompute = TY_RECOMPUTE_FFN | TY_RECOMPUTE_MLP;
+    }
+    product(b, names[2], f, h, down_params(b));
+    const uint32_t down = b->out->n - 1;
+    b->out->op[down].row = true;
+    b->out->op[down].recompute = TY_RECOMPUTE_MLP;
+    tensors(b, &(struct places){first, down - 2, down - 1, 0, down});
+    ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[down - 2], "gradient of an MLP matrix");
 }
 
 void ty_block_mlp(struct ty_block_maker *b)
@@ -63,17 +115,21 @@ void ty_block_mlp(struct ty_block_maker *b)
     const double h = b->arch->hidden, f = b->shard.ffn;
     const bool apart = is_gated(b->arch) && !b->layout->framework.fused_gate;
     const double wide[] = {f, f}, whole[] = {is_gated(b->arch) ? 2 * f : f}, out[] = {h};
+    if (ty_layout_is_mesh(b->layout)) {
+        mlp_on_grid(b);
+        return;
+    }
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_MLP, "mlp core", "mlp core dgrad", "mlp core wgrad");
     op->column = op->row = true;
     op->recompute = TY_RECOMPUTE_FFN | TY_RECOMPUTE_MLP;
     op->n_reduces = apart ? 2 : 1;
     ty_block_linear(b, op, h, apart ? wide : whole, op->n_reduces);
-    const uint32_t activation = op->n_kernels;
+    const uint32_t activation = op->n_kernels, mlp = b->out->n - 1;
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
                          ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
     ty_block_linear(b, op, f, out, 1);
     weights(b, op);
-    tensors(b, b->out->n - 1, activation);
+    tensors(b, &(struct places){mlp, mlp, mlp, activation, mlp});
     ty_block_need_wgrad(b, TY_LIFE_BACKWARD, op, "gradient of an MLP matrix");
 }

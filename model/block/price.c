@@ -19,10 +19,11 @@ static struct ty_cost in_step(const struct ty_gpu *gpu, const struct ty_kernel *
     return is_product(kernel) ? ty_cost_times(alone, 1 / gpu->gemm_sustained) : alone;
 }
 
-/* Whether a product adds its weight gradient to those of earlier micro-batches itself. */
+/* Whether a product adds its weight gradient to those of earlier micro-batches itself. On a grid of
+ * ranks it is a part of the sum. */
 static bool adds(const struct ty_layout *layout)
 {
-    return layout->framework.fused_accumulation &&
+    return layout->framework.fused_accumulation && !ty_layout_is_mesh(layout) &&
            ty_memory_added_bytes(layout) == ty_memory_grad_bytes(layout);
 }
 
@@ -41,10 +42,13 @@ static double accumulation(const struct ty_kernel *product, const struct ty_layo
                                ? g->groups * g->in * g->out
                                : product->matmul.in * product->matmul.out;
     const double again = (layout->micro_batches - 1.0) / layout->micro_batches;
+    const struct ty_mesh mesh = ty_layout_mesh(layout);
+    const double parts =
+        mesh.scheme == TY_TENSOR_1D ? 1 : mesh.side; /* of which a rank keeps one */
     const struct ty_kernel add = {.op = TY_OPERATOR_ACCUMULATION,
                                   .dtype = bytes == 4 ? TY_DTYPE_FP32 : product->dtype,
                                   .variant = TY_ANY_KERNEL,
-                                  .update = {weights, bytes, 0}};
+                                  .update = {weights / parts, bytes, 0}};
     return again * ty_kernel_cost(gpu, &add, TY_WGRAD).seconds;
 }
 
@@ -91,6 +95,16 @@ static struct ty_cost repeated(struct ty_cost first, struct ty_cost next, double
     return (struct ty_cost){first.seconds + n * next.seconds, first.flops + n * next.flops};
 }
 
+/* Of all steps. */
+static struct ty_op_costs every(const struct ty_op_costs *step, double n)
+{
+    const struct ty_cost none = {0, 0};
+    return (struct ty_op_costs){
+        repeated(none, step->forward, n), repeated(none, step->dgrad, n),
+        repeated(none, step->wgrad, n),   repeated(none, step->recompute, n),
+        repeated(none, step->input, n),   repeated(none, step->weight, n)};
+}
+
 void ty_op_price(const struct ty_unit_op *op, const struct ty_layout *layout,
                  const struct ty_gpu *gpu, struct ty_op_costs *out)
 {
@@ -104,6 +118,12 @@ void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layou
     for (uint32_t i = 0; i < unit->n; i++) {
         const struct ty_unit_op *op = &unit->op[i];
         const double more = op->rounds.n - 1.0;
+        if (op->steps.n > 0) {
+            ty_op_price(op, layout, gpu, &out->first[i]);
+            out->next[i] = out->first[i];
+            out->op[i] = every(&out->first[i], op->steps.n);
+            continue;
+        }
         if (op->rounds.n == 0) {
             ty_op_price(op, layout, gpu, &out->op[i]);
             continue;

@@ -56,8 +56,11 @@ static void put_send(struct ty_lowering *l, int back, uint16_t channel, bool sec
     /* forward what comes last may be a sum, or rows that come home */
     uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
     uint32_t n = 1;
-    if (ty_lower_has_tensor(l) && !back) {
+    if (ty_lower_has_tensor(l) && (!back || ty_lower_is_mesh(l))) { /* on a grid norms sum up */
         waits[n++] = TY_EVENT_TENSOR;
+    }
+    if (ty_lower_is_mesh(l)) {
+        waits[n++] = TY_EVENT_COLUMN;
     }
     if (ty_arch_is_moe(l->in->arch) && !back) {
         waits[n++] = TY_EVENT_EXPERT;
@@ -161,6 +164,17 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
 
 typedef void part_fn(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 
+/* Tensor ranks have said what the loss needs. */
+static void need_loss(struct ty_lowering *l, const struct ty_vstage *v)
+{
+    if (is_head_stage(v) && ty_lower_has_tensor(l)) {
+        ty_lower_need_either(l, TY_EVENT_TENSOR);
+    }
+    if (is_head_stage(v) && ty_lower_is_mesh(l)) {
+        ty_lower_need(l, TY_EVENT_COLUMN);
+    }
+}
+
 /* A backward, whole or its input part: part after part from the last. */
 static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 {
@@ -173,9 +187,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     if (want->partner == NULL) {
         receive(l, 1, v->edges.grad_in, false);
     }
-    if (is_head_stage(v) && ty_lower_has_tensor(l)) {
-        ty_lower_need_either(l, TY_EVENT_TENSOR); /* the loss */
-    }
+    need_loss(l, v);
     begin_pass(l, want);
     if (reducing) {
         ty_lower_need_run_reduced(l);
@@ -304,8 +316,9 @@ static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t re
     op.sync = TY_SYNC_MEET;
     op.link = link;
     op.record = record;
-    const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_lower_reduced_event(l), TY_EVENT_TENSOR};
-    ty_lower_emit(l, op, waits, 3);
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_lower_reduced_event(l), TY_EVENT_TENSOR,
+                             ty_lower_grads_event(l)};
+    ty_lower_emit(l, op, waits, ty_lower_is_mesh(l) ? 4 : 3);
 }
 
 /* One collective of the user's own; the optimizer waits for it. */
@@ -337,6 +350,9 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
         meet(l, l->here.comm.mirror, l->mirror_meet[l->here.rank], TY_EVENT_REDUCED);
     }
     ty_lower_need(l, ty_lower_reduced_event(l));
+    if (ty_lower_is_mesh(l)) {
+        ty_lower_need(l, ty_lower_grads_event(l));
+    }
     const uint16_t norms[][2] = {{l->norm_meet, l->here.comm.grad_norm},
                                  {l->expert_norm_meet, l->here.comm.expert_norm}};
     uint8_t reduced = TY_EVENT_REDUCED;

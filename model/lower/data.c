@@ -38,8 +38,8 @@ static void data_after(struct ty_lowering *l, uint8_t group, uint16_t kind, uint
 static void data(struct ty_lowering *l, uint8_t group, uint16_t kind, uint16_t layer,
                  uint8_t record)
 {
-    const uint8_t waits[] = {TY_EVENT_COMPUTE};
-    data_after(l, group, kind, layer, record, waits, 1);
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_lower_grads_event(l)};
+    data_after(l, group, kind, layer, record, waits, ty_lower_is_mesh(l) ? 2 : 1);
 }
 
 static bool shards_params(const struct ty_lowering *l)

@@ -101,9 +101,9 @@ void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits,
 }
 
 /* An operation has few places for events: what another awaited one has waited for goes first. */
-static void settle(struct ty_lowering *l)
+static void settle(struct ty_lowering *l, uint32_t most)
 {
-    for (uint32_t i = 0; i < l->emit.n_need && l->emit.n_need > TY_WAITS; i++) {
+    for (uint32_t i = 0; i < l->emit.n_need && l->emit.n_need > most; i++) {
         for (uint32_t k = 0; k < l->emit.n_need; k++) {
             if (k != i && (l->emit.behind[l->emit.need[k]] >> l->emit.need[i] & 1u) != 0) {
                 l->emit.need[i] = l->emit.need[k];
@@ -112,12 +112,22 @@ static void settle(struct ty_lowering *l)
             }
         }
     }
-    if (l->emit.n_need > TY_WAITS) {
+    if (l->emit.n_need > most) {
         ty_build_note(&l->b, ty_fail(l->b.err, TY_EBUG,
                                      "lowering: a computation waits for more than %u events",
-                                     (unsigned)TY_WAITS));
-        l->emit.n_need = TY_WAITS;
+                                     (unsigned)most));
+        l->emit.n_need = most;
     }
+}
+
+uint32_t ty_lower_ready(struct ty_lowering *l, uint8_t waits[TY_WAITS])
+{
+    settle(l, TY_WAITS - 1);
+    waits[0] = TY_EVENT_COMPUTE;
+    for (uint32_t i = 0; i < l->emit.n_need; i++) {
+        waits[1 + i] = l->emit.need[i];
+    }
+    return 1 + l->emit.n_need;
 }
 
 void ty_lower_compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part,
@@ -129,7 +139,7 @@ void ty_lower_compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum
     op.record = record;
     op.layer = layer;
     op.part = (uint8_t)part;
-    settle(l);
+    settle(l, TY_WAITS);
     put(l, op, l->emit.need, l->emit.n_need);
     l->emit.n_need = 0;
     l->emit.fresh = false;

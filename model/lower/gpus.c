@@ -80,7 +80,8 @@ static uint16_t kind(struct ty_lowering *l, const char *name, enum ty_category c
     return ty_lower_compute_kind(l, name, category, phase, cost, (size_t)2 * l->shape.slices * row);
 }
 
-/* All passes of one operator, in one piece or of its first round. */
+/* All passes of one operator, in one piece, of its first round or of each of its steps; whole: both
+ * gradients as one, where they are. */
 static struct ty_op_kinds op_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
                                    const struct ty_op_costs *cost, const struct ty_cost *whole)
 {
@@ -156,7 +157,9 @@ static void unit_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         for (uint32_t i = 0; i < l->units->kind[u].n; i++) {
             const struct ty_unit_op *op = &l->units->kind[u].op[i];
-            if (op->rounds.n == 0) {
+            if (op->steps.n > 0) {
+                k->op[u][i] = op_kinds(l, op, &c->first[u][i], NULL);
+            } else if (op->rounds.n == 0) {
                 k->op[u][i] = op_kinds(l, op, &c->op[u][i], &c->whole[u][i]);
             } else {
                 k->op[u][i] = op_kinds(l, op, &c->first[u][i], &c->first[u][i].dgrad);

@@ -4,46 +4,22 @@
 
 #include "model/block/buckets.h"
 #include "model/lower/comm.h"
+#include "model/lower/events.h"
 #include "model/lower/lower.h"
 #include "model/schedule/edges.h"
 #include "model/vocabulary.h"
 #include "model/zero.h"
 #include "topology/exceptions.h"
 
-/* Events a rank records. A wait refers to the latest record before it in issue order, so one event
- * per purpose is enough: waiting for COMPUTE means "all computation issued so far". Only the halves
- * of a woven pair (pair.c) must not wait for each other: the forward has the first few events
- * once more, TY_EVENT_HALF further on. */
-enum ty_lower_event {
-    TY_EVENT_COMPUTE, /* every compute operation */
-    TY_EVENT_TENSOR,  /* every tensor collective whose result the next computation needs */
-    TY_EVENT_CONTEXT, /* what context ranks say to each other in the attention core: in rounds those
-                        * of the even ones, */
-    TY_EVENT_CONTEXT_ODD, /* of the odd ones */
-    TY_EVENT_EXPERT,      /* rows have come to their experts, or back from them */
-    TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
-    TY_EVENT_RECV,
-    TY_EVENT_HALF, /* so many events are a half's own */
-    TY_EVENT_REDUCED =
-        2 * TY_EVENT_HALF, /* gradients are reduced: all, or (kept in shards) those of even buckets,
-                           * the last of a stage among them */
-    TY_EVENT_REDUCED_ODD,  /* those of odd buckets */
-    TY_EVENT_REPLICATED,   /* hybrid sharding: gradient shards are summed over all replicas */
-    TY_EVENT_NORM,         /* gradient norm is known to all */
-    TY_EVENT_PARAMS, /* updated parameters are back; those that come back in the next forward: are
-                           * updated */
-    TY_EVENT_SENT,   /* the last message has left */
-    TY_EVENT_GATHER, /* parameters are gathered: 1 + prefetch events in turn, to the last */
-    TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,
-};
-_Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather in flight");
-
 /* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
 struct ty_comm_kinds {
     /* of an exchange whose pass may be woven: the kind after it is beside computation */
     uint16_t op[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
     uint16_t round[TY_N_UNIT_KINDS][TY_UNIT_OPS][4]; /* forward; backward: first, middle, last */
-    uint16_t gather[2];                              /* tensor: messages that were sent in parts */
+    uint16_t block[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_WGRAD + 1][TY_STEP_BLOCKS]; /* of steps */
+    uint16_t sum[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_WGRAD + 1];
+    uint16_t grad[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_OP_GRADS];
+    uint16_t gather[2];              /* tensor: messages that were sent in parts */
     uint16_t norm_grads;             /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
                                       * the previous rank */
@@ -284,6 +260,11 @@ static inline bool ty_lower_splits_wgrad(const struct ty_unit_op *op)
     return op->column;
 }
 
+static inline bool ty_lower_is_mesh(const struct ty_lowering *l)
+{
+    return ty_layout_is_mesh(l->in->layout);
+}
+
 static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 {
     return l->in->layout->tensor > 1;
@@ -292,7 +273,7 @@ static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 /* Whether messages are sent in parts that do not stay parts. */
 static inline bool ty_lower_gathers_messages(const struct ty_lowering *l)
 {
-    return ty_lower_has_tensor(l) && !l->in->layout->sequence_parallel &&
+    return ty_lower_has_tensor(l) && !ty_lower_is_mesh(l) && !l->in->layout->sequence_parallel &&
            l->in->layout->framework.scatter_gather_p2p && l->shape.p > 1;
 }
 
@@ -410,6 +391,23 @@ void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, en
 void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_weight(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
+
+/* grid.c: tensor groups in more than one dimension. A product in steps, in one of its passes, each
+ * of which is such a kind; what ranks say about the weight gradients of an operator that were just
+ * made. */
+struct ty_lower_op {
+    const struct ty_unit *unit;
+    uint32_t number; /* within the unit */
+    const struct ty_unit_op *op;
+};
+void ty_lower_steps(struct ty_lowering *l, const struct ty_lower_op *at, enum ty_direction pass,
+                    uint16_t kind);
+void ty_lower_grads(struct ty_lowering *l, const struct ty_lower_op *at);
+/* Recorded when weight gradients made so far are those of the whole tensor group. */
+uint8_t ty_lower_grads_event(const struct ty_lowering *l);
+void ty_lower_grid_kinds(struct ty_lowering *l);
+/* What was computed so far and what the next computation waits for: how many of waits[]. */
+uint32_t ty_lower_ready(struct ty_lowering *l, uint8_t waits[TY_WAITS]);
 
 /* data.c: collectives between replicas. A pass begins with ty_lower_gather_begin, once its
  * first computation may start, and calls ty_lower_gather before each part in the order of use:

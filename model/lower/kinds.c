@@ -334,7 +334,7 @@ static void op_comm_kinds(struct ty_lowering *l)
 /* Bytes of the hidden states of one pass: of a micro-batch, or a slice of one. */
 static double hidden_bytes(const struct ty_lowering *l)
 {
-    return l->part->shard.tokens * l->in->arch->hidden *
+    return l->part->shard.tokens * l->part->shard.hidden *
            ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
 }
 
@@ -421,6 +421,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     }
     l->here.first_kind = l->b.program->n_kinds;
     op_comm_kinds(l);
+    ty_lower_grid_kinds(l);
     message_kinds(l);
     l->here.comm.grad_norm = norm_kind(l, l->norm_at);
     if (l->expert_norm_meet != TY_NONE) {
@@ -430,7 +431,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     if (l->tied_meet != TY_NONE) {
         l->here.comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
                                       (double)l->in->arch->vocabulary * l->in->arch->hidden /
-                                          l->in->layout->tensor);
+                                          l->units->shard.ranks);
     }
     if (l->mirror_meet != NULL) {
         l->here.comm.mirror = pair_kind(

@@ -62,13 +62,34 @@ static uint8_t event_of(enum ty_comm_group group)
 {
     switch (group) {
     case TY_GROUP_TENSOR:
+    case TY_GROUP_ROW:
+    case TY_GROUP_OUTPUT:
         return TY_EVENT_TENSOR;
+    case TY_GROUP_COLUMN:
+    case TY_GROUP_INPUT:
+        return TY_EVENT_COLUMN;
+    case TY_GROUP_WEIGHT:
+        return TY_EVENT_DEPTH;
     case TY_GROUP_EXPERT:
     case TY_GROUP_EXPERT_TENSOR:
     case TY_GROUP_EXPERT_ALL:
         return TY_EVENT_EXPERT;
     default:
         return TY_EVENT_CONTEXT;
+    }
+}
+
+/* The same of what a weight gradient alone waits for. */
+static uint8_t regather_event_of(enum ty_comm_group group)
+{
+    switch (group) {
+    case TY_GROUP_ROW:
+    case TY_GROUP_OUTPUT:
+        return TY_EVENT_ROW_EVEN;
+    case TY_GROUP_INPUT:
+        return TY_EVENT_COLUMN_EVEN;
+    default:
+        return TY_EVENT_REGATHER;
     }
 }
 
@@ -122,27 +143,38 @@ static void catch_up(struct ty_lowering *l)
     l->emit.n_weights = 0;
 }
 
-/* Its collectives at a place, on what has been computed so far or just arrived. Returns the events
- * to wait for before what they bring is used. */
-static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place place)
+/* What a collective waits for. Those of one dimension come behind others on the same stream, and
+ * bring no weights. */
+static uint32_t ready(struct ty_lowering *l, uint8_t waits[TY_WAITS])
 {
-    const struct ty_op_comms *all = &at->op->comms[place];
-    uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
-    uint32_t n = 1, events = 0;
+    uint32_t n = 1;
+    if (ty_lower_is_mesh(l)) {
+        return ty_lower_ready(l, waits);
+    }
+    waits[0] = TY_EVENT_COMPUTE;
     for (uint32_t i = 0; i < l->emit.n_need && n < TY_WAITS; i++) {
         if (l->emit.need[i] == ty_lower_own_event(l, TY_EVENT_RECV)) {
             waits[n++] = TY_EVENT_RECV;
         }
     }
+    return n;
+}
+
+/* Its collectives at a place, on what has been computed so far or just arrived. Returns the events
+ * to wait for before what they bring is used. */
+static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place place)
+{
+    const struct ty_op_comms *all = &at->op->comms[place];
+    uint8_t waits[TY_WAITS];
+    uint32_t n = ready(l, waits), events = 0;
     for (uint32_t i = 0; i < all->n; i++) {
         const bool beside = l->emit.woven && all->item[i].exchange.tokens > 0;
         const uint16_t kind = at->comm[place][i] + beside;
-        const uint8_t record = place == TY_BEFORE_WGRAD
-                                   ? TY_EVENT_REGATHER
-                                   : event_of((enum ty_comm_group)all->item[i].group);
+        const enum ty_comm_group group = (enum ty_comm_group)all->item[i].group;
+        const uint8_t record =
+            place == TY_BEFORE_WGRAD ? regather_event_of(group) : event_of(group);
         for (uint32_t k = 0; k < all->item[i].times; k++) {
-            ty_lower_collective(l, (enum ty_comm_group)all->item[i].group, kind, at->unit->layer,
-                                at->op->part, record, waits, n);
+            ty_lower_collective(l, group, kind, at->unit->layer, at->op->part, record, waits, n);
         }
         events |= 1u << record;
     }
@@ -182,15 +214,40 @@ static void rounds(struct ty_lowering *l, const struct at *at, uint16_t first, u
     }
 }
 
-/* An operator in one piece or in rounds. */
+static struct ty_lower_op place_of(const struct at *at)
+{
+    return (struct ty_lower_op){at->unit, at->number, at->op};
+}
+
+/* An operator in one piece, in rounds or in steps. */
 static void work(struct ty_lowering *l, const struct at *at, uint16_t kind, uint16_t next,
                  bool back)
 {
-    if (at->op->rounds.n == 0) {
+    if (at->op->steps.n > 0) {
+        const struct ty_lower_op place = place_of(at);
+        ty_lower_steps(l, &place, back ? TY_DGRAD : TY_FORWARD, kind);
+    } else if (at->op->rounds.n == 0) {
         compute(l, at, kind);
     } else {
         rounds(l, at, kind, next, back);
     }
+}
+
+static void weigh(struct ty_lowering *l, const struct at *at, uint16_t kind)
+{
+    if (at->op->steps.n > 0) {
+        const struct ty_lower_op place = place_of(at);
+        ty_lower_steps(l, &place, TY_WGRAD, kind);
+    } else {
+        compute(l, at, kind);
+    }
+}
+
+/* What tensor ranks say about weight gradients, once there are any. */
+static void share_grads(struct ty_lowering *l, const struct at *at)
+{
+    const struct ty_lower_op place = place_of(at);
+    ty_lower_grads(l, &place);
 }
 
 static void forward_op(struct ty_lowering *l, const struct at *at)
@@ -245,9 +302,10 @@ static void whole_op(struct ty_lowering *l, const struct at *at)
     }
     if (split) {
         await(l, gathered);
-        compute(l, at, at->kinds->wgrad);
+        weigh(l, at, at->kinds->wgrad);
         await(l, reduced);
     }
+    share_grads(l, at);
     wait_for_rows(l, rows);
 }
 
@@ -271,6 +329,9 @@ static void input_op(struct ty_lowering *l, const struct at *at)
     await(l, comms(l, at, TY_BEFORE_DGRAD));
     work(l, at, at->kinds->input, at->kinds->next_input, true);
     await(l, comms(l, at, TY_AFTER_DGRAD));
+    if (at->op->weight == NULL) {
+        share_grads(l, at);
+    }
     wait_for_rows(l, rows);
 }
 
@@ -283,7 +344,8 @@ static void weight_op(struct ty_lowering *l, const struct at *at)
         await(l, comms(l, at, TY_BEFORE_DGRAD));
     }
     await(l, comms(l, at, TY_BEFORE_WGRAD));
-    compute(l, at, at->kinds->weight);
+    weigh(l, at, at->kinds->weight);
+    share_grads(l, at);
 }
 
 /* ---- parts of units ---- */

@@ -172,7 +172,7 @@ static struct ty_numbers candidates(const struct ty_layout *layout, const struct
 
 static bool heads_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)
 {
-    return ty_heads_divide(arch, layout->tensor * n);
+    return ty_heads_divide(arch, ty_layout_mesh(layout).side * n);
 }
 
 static bool chunks_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)

@@ -2,8 +2,11 @@
 #include "model/parallel.h"
 
 const struct ty_parallel *const ty_parallels[] = {
-    &ty_parallel_tensor, &ty_parallel_context,  &ty_parallel_sequence,  &ty_parallel_data,
-    &ty_parallel_expert, &ty_parallel_dispatch, &ty_parallel_recompute, NULL,
+    &ty_parallel_tensor,    &ty_parallel_tensor_2d,
+    &ty_parallel_tensor_3d, &ty_parallel_context,
+    &ty_parallel_sequence,  &ty_parallel_data,
+    &ty_parallel_expert,    &ty_parallel_dispatch,
+    &ty_parallel_recompute, NULL,
 };
 
 const char *ty_comm_group_name(enum ty_comm_group group)
@@ -79,6 +82,27 @@ static struct ty_reach *expert_reaches(const struct ty_comm_span *span, const st
     return of == NULL ? NULL : out;
 }
 
+/* ---- the grid of a tensor group ---- */
+
+/* Numbers of tensor ranks as ColossalAI has them: 2D and 2.5D j + q (i + q k) in row i, column j
+ * and grid k; 3D the output group side by side, q apart the input group, q^2 apart the weight
+ * group. */
+static struct ty_comm_span mesh_span(const struct ty_layout *layout, const struct ty_grid *grid,
+                                     enum ty_comm_group group)
+{
+    const struct ty_mesh mesh = ty_layout_mesh(layout);
+    const uint32_t q = mesh.side;
+    const bool cube = group >= TY_GROUP_INPUT;
+    const bool there = cube ? mesh.scheme == TY_TENSOR_3D
+                            : mesh.scheme == TY_TENSOR_2D || mesh.scheme == TY_TENSOR_25D;
+    const uint32_t apart = group == TY_GROUP_ROW || group == TY_GROUP_OUTPUT     ? 1
+                           : group == TY_GROUP_COLUMN || group == TY_GROUP_INPUT ? q
+                                                                                 : q * q;
+    const uint32_t n = !there ? 1 : group == TY_GROUP_DEPTH ? mesh.depth : q;
+    return (struct ty_comm_span){cut(grid, TY_AXIS_TENSOR, n, apart), 1u << TY_AXIS_TENSOR, apart,
+                                 n};
+}
+
 /* ---- groups ---- */
 
 struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty_grid *grid,
@@ -119,6 +143,13 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
         return (struct ty_comm_span){
             cut(&experts, TY_AXIS_DATA, ty_layout_expert_shards(layout), 1), data,
             experts.stride[TY_AXIS_DATA], ty_layout_expert_shards(layout)};
+    case TY_GROUP_ROW:
+    case TY_GROUP_COLUMN:
+    case TY_GROUP_DEPTH:
+    case TY_GROUP_INPUT:
+    case TY_GROUP_WEIGHT:
+    case TY_GROUP_OUTPUT:
+        return mesh_span(layout, grid, group);
     case TY_N_COMM_GROUPS:
         break;
     }

@@ -6,7 +6,8 @@
  *
  *     norm            norms, not the addition before them
  *     moe_act         the activation
- *     ffn             up to the activation: nobody needs what comes after it again
+ *     ffn             up to the activation: nobody needs what comes after it again, nor keeps what
+ *                     an activation that is an operator of its own gives
  *     the others      all, with the collectives around them */
 #include "model/block/block_internal.h"
 #include "model/check.h"
@@ -61,7 +62,10 @@ static uint32_t again(const struct ty_unit_op *op, uint32_t parts)
     uint32_t kernels = (parts & ~some) != 0 ? all_of(op) : 0;
     kernels |= (parts & TY_RECOMPUTE_NORM) != 0 ? only(op, TY_OPERATOR_NORM) : 0;
     kernels |= (parts & TY_RECOMPUTE_MOE_ACT) != 0 ? only(op, TY_OPERATOR_ACTIVATION) : 0;
-    kernels |= (parts & TY_RECOMPUTE_FFN) != 0 ? up_to(op, TY_OPERATOR_ACTIVATION) : 0;
+    if ((parts & TY_RECOMPUTE_FFN) != 0) {
+        const uint32_t wide = up_to(op, TY_OPERATOR_ACTIVATION);
+        kernels |= wide != 0 ? wide : all_of(op);
+    }
     return kernels;
 }
 
@@ -69,12 +73,15 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const uint32_t set = b->out->recompute;
     if (ty_unit_is_head(b->kind) && set == TY_RECOMPUTE_FULL) { /* the loss does not */
-        op->again = b->layout->framework.recompute_head ? up_to(op, TY_OPERATOR_MATMUL) : 0;
+        op->again = b->layout->framework.recompute_head
+                        ? up_to(op, TY_OPERATOR_NORM) | up_to(op, TY_OPERATOR_MATMUL)
+                        : 0;
     }
     if (ty_unit_is_layer(b->kind) || b->kind == TY_UNIT_MTP) {
         const uint32_t parts = (op->recompute | TY_RECOMPUTE_LAYER) & set;
         op->again = with_casts(op, again(op, parts), b->layout->zero < 3);
-        op->drops = (parts & TY_RECOMPUTE_WITHOUT_OUTPUT) != 0;
+        op->drops = (parts & TY_RECOMPUTE_WITHOUT_OUTPUT) != 0 ||
+                    ((parts & TY_RECOMPUTE_FFN) != 0 && op->n_weights == 0);
     }
 }
 

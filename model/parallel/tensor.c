@@ -12,19 +12,25 @@
 static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
                   struct ty_shard *shard)
 {
-    const double t = layout->tensor;
+    const struct ty_mesh mesh = ty_layout_mesh(layout);
+    const double t = mesh.side;
     shard->heads = arch->heads / t;
     shard->kv_heads = fmax(arch->kv_heads / t, 1); /* shared by several when there are fewer */
     shard->ffn = arch->ffn / t;
     shard->vocabulary = arch->vocabulary / t;
-    shard->ranks = t;
+    shard->ranks = t * mesh.cut;
+    shard->cut = mesh.cut;
+    shard->hidden = arch->hidden;
+    if (mesh.scheme != TY_TENSOR_1D) {
+        ty_mesh_shard(&mesh, shard);
+    }
 }
 
 static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const struct ty_op_comm sum = {
         .group = TY_GROUP_TENSOR, .coll = TY_COLL_ALL_REDUCE, .bytes = ty_block_hidden_bytes(b)};
-    if (b->layout->tensor == 1) {
+    if (b->layout->tensor == 1 || ty_layout_is_mesh(b->layout)) {
         return;
     }
     if (op->column) {
@@ -79,6 +85,9 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
     const uint32_t t = layout->tensor;
+    if (layout->tensor_scheme != TY_TENSOR_1D) {
+        return ty_mesh_check(layout, section, arch, err);
+    }
     const struct {
         const char *name;
         uint32_t value;

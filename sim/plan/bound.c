@@ -70,7 +70,7 @@ static double least_of(uint32_t bits, double near, double far)
 /* Whether messages are sent in parts that do not stay parts. */
 static bool gathers_messages(const struct ty_layout *layout)
 {
-    return layout->tensor > 1 && !layout->sequence_parallel &&
+    return layout->tensor > 1 && !ty_layout_is_mesh(layout) && !layout->sequence_parallel &&
            layout->framework.scatter_gather_p2p && layout->pipeline > 1;
 }
 

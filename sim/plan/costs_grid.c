@@ -10,7 +10,7 @@
 struct grid_key {
     const uint32_t *gpu_of;
     uint32_t tensor, context, pipeline, data, expert, expert_tensor, expert_data;
-    uint32_t shard, context_inner, sharded;
+    uint32_t shard, context_inner, sharded, tensor_scheme, tensor_depth;
     int32_t order[TY_N_AXES];
 };
 
@@ -132,6 +132,8 @@ const struct ty_plan_grid *ty_plan_grid(struct ty_plan_costs *costs, const struc
     memset(&key, 0, sizeof(key));
     key.gpu_of = layout->gpu_of;
     key.tensor = layout->tensor;
+    key.tensor_scheme = (uint32_t)layout->tensor_scheme;
+    key.tensor_depth = layout->tensor_depth;
     key.context = layout->context;
     key.pipeline = layout->pipeline;
     key.data = layout->data;

@@ -10,6 +10,7 @@ struct layer_key {
     uint32_t tensor, context, expert, expert_tensor, context_inner, context_method;
     uint32_t micro_batch, micro_batches, slices, sequence_parallel, ends_apart, piped;
     uint32_t zero, framework, generations;
+    uint32_t tensor_scheme, tensor_depth, summa, keep_gathered;
     uint32_t n_modes, mode[TY_RECOMPUTE_MODES];
 };
 
@@ -21,7 +22,7 @@ static bool talks_in_passes(enum ty_comm_group group)
 /* Whether gradients cost more with more micro-batches to add up, or weights are cast once. */
 static bool counts_micro_batches(const struct ty_layout *layout)
 {
-    const bool adds = layout->framework.fused_accumulation &&
+    const bool adds = layout->framework.fused_accumulation && !ty_layout_is_mesh(layout) &&
                       ty_memory_added_bytes(layout) == ty_memory_grad_bytes(layout);
     return !adds || layout->framework.fp8_recipe != TY_FP8_NONE;
 }
@@ -35,6 +36,10 @@ static int make_key(struct ty_plan_costs *costs, const struct ty_layout *layout,
         key->group[g] = talks_in_passes(g) ? grid->group[g] : NULL;
     }
     key->tensor = layout->tensor;
+    key->tensor_scheme = (uint32_t)layout->tensor_scheme;
+    key->tensor_depth = layout->tensor_depth;
+    key->summa = (uint32_t)layout->summa;
+    key->keep_gathered = layout->keep_gathered;
     key->context = layout->context;
     key->expert = layout->expert;
     key->expert_tensor = layout->expert_tensor;
@@ -127,6 +132,14 @@ double ty_plan_collective_ps(struct ty_plan_costs *costs, const struct ty_plan_g
     return ps;
 }
 
+/* Tensor groups in more than one dimension have streams that a player does not: what they say is
+ * left out of a bound. */
+static const struct ty_plan_group *played_group(const struct ty_plan_grid *grid,
+                                                const struct ty_op_comm *comm)
+{
+    return comm->group >= TY_GROUP_ROW ? NULL : grid->group[comm->group];
+}
+
 /* Durations of the collectives of a unit. */
 struct unit_comms {
     double comm[TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
@@ -150,7 +163,7 @@ static void price_comms(const struct ty_plan_costs *costs, const struct ty_plan_
             for (uint32_t k = 0; k < comms->n; k++) {
                 const struct ty_op_comm *comm = &comms->item[k];
                 out->comm[i][place][k] =
-                    least_ps(costs, grid->group[comm->group], (enum ty_coll)comm->coll, comm->bytes,
+                    least_ps(costs, played_group(grid, comm), (enum ty_coll)comm->coll, comm->bytes,
                              comm->exchange.tokens > 0 ? &comm->exchange : NULL, comm->calls);
             }
         }
@@ -169,7 +182,7 @@ static void add_costs(const struct ty_unit_ops *ops, const struct ty_unit_costs 
     for (uint32_t i = 0; i < ops->n; i++) {
         const struct ty_unit_op *op = &ops->op[i];
         const bool rounds = op->rounds.n > 0;
-        const struct ty_op_costs *c = rounds ? &costs->first[i] : &costs->op[i];
+        const struct ty_op_costs *c = rounds || op->steps.n > 0 ? &costs->first[i] : &costs->op[i];
         const struct ty_cost whole = rounds ? c->dgrad : ty_cost_plus(c->dgrad, c->wgrad);
         struct ty_op_times *t = &least[i];
         t->forward = lesser(t->forward, c->forward);
@@ -322,7 +335,7 @@ static void make_layer(const struct pricing *p, struct ty_plan_layer *layer)
         layer->unit[k].params = ty_count_params(&units[0], &arch, count);
     }
     layer->hidden_B =
-        units[1].shard.tokens * arch.hidden * ty_dtype_bytes((enum ty_dtype)arch.dtype);
+        units[1].shard.tokens * units[1].shard.hidden * ty_dtype_bytes((enum ty_dtype)arch.dtype);
     time_units(p, layer);
 }
 

@@ -130,6 +130,9 @@ static void work(struct player *p, uint32_t op, double first, double next, bool 
 {
     const uint32_t n = p->play->ops->op[op].rounds.n;
     const double *message = p->play->round[op];
+    for (uint32_t i = 1; i < p->play->ops->op[op].steps.n; i++) {
+        compute(p, first);
+    }
     if (n == 0) {
         compute(p, first);
         return;
@@ -236,7 +239,7 @@ static void whole_op(struct player *p, uint32_t i)
         const bool beside = p->need == 0 && reduced == 1u << TENSOR;
         p->need |= gathered;
         const double second = needed(p);
-        compute(p, t->wgrad);
+        work(p, i, t->wgrad, 0, true);
         if (beside) {
             join(p, TENSOR, second, t->wgrad, sum_comms(p, i, TY_AFTER_DGRAD));
         }
@@ -276,7 +279,7 @@ static void weight_op(struct player *p, uint32_t i)
         p->need |= comms(p, i, TY_BEFORE_DGRAD);
     }
     p->need |= comms(p, i, TY_BEFORE_WGRAD);
-    compute(p, p->play->op[i].weight);
+    work(p, i, p->play->op[i].weight, 0, true);
 }
 
 /* ---- passes ---- */

@@ -96,6 +96,9 @@ static void put_kernels(const struct listing *l, const struct ty_unit_op *op)
                         rounds == 1 ? ", in a second round" : ", in each of %u further rounds",
                         rounds);
         }
+        if (op->steps.n > 0) {
+            ty_text_add(l->t, ", in each of %u steps", (unsigned)op->steps.n);
+        }
         ty_text_add(l->t, "\n");
     }
 }
@@ -122,6 +125,32 @@ static void put_comm(const struct listing *l, const char *when, const struct ty_
         ty_text_add(l->t, ", %u times", (unsigned)comm->times * comm->calls);
     }
     ty_text_add(l->t, "\n");
+}
+
+static void put_move(const struct listing *l, const char *when, const struct ty_op_move *move)
+{
+    const struct ty_op_comm comm = {
+        .group = move->group, .coll = move->coll, .calls = 1, .times = 1, .bytes = move->bytes};
+    if (move->bytes > 0) {
+        put_comm(l, when, &comm);
+    }
+}
+
+/* What ranks on a grid say to each other besides. */
+static void put_moves(const struct listing *l, const struct ty_unit_op *op)
+{
+    static const char *const blocks[] = {[TY_FORWARD] = "for each step of the forward",
+                                         [TY_DGRAD] = "for each step of the input gradient",
+                                         [TY_WGRAD] = "for each step of the weight gradient"};
+    for (enum ty_direction pass = TY_FORWARD; pass <= TY_WGRAD; pass++) {
+        for (uint32_t i = 0; i < TY_STEP_BLOCKS; i++) {
+            put_move(l, blocks[pass], &op->steps.block[pass][i]);
+        }
+        put_move(l, blocks[pass], &op->steps.sum[pass]);
+    }
+    for (uint32_t i = 0; i < TY_OP_GRADS; i++) {
+        put_move(l, "behind the weight gradient, until the end of the step", &op->grad[i]);
+    }
 }
 
 static void put_comms(const struct listing *l, const struct ty_unit_op *op)
@@ -182,7 +211,8 @@ static void put_operator(const struct listing *l, const struct ty_unit_ops *unit
     double bytes = 0, weights = 0;
     for (uint32_t k = 0; k < op->n_kernels; k++) {
         const bool again = op->rounds.n > 0 && k >= op->rounds.n_first;
-        bytes += (again ? op->rounds.n - 1 : 1) * ty_kernel_bytes(l->gpu, &op->kernel[k]);
+        const uint32_t times = again ? op->rounds.n - 1 : op->steps.n > 0 ? op->steps.n : 1;
+        bytes += times * ty_kernel_bytes(l->gpu, &op->kernel[k]);
     }
     for (uint32_t k = 0; k < op->n_weights; k++) {
         weights += op->weights[k].params;
@@ -199,6 +229,7 @@ static void put_operator(const struct listing *l, const struct ty_unit_ops *unit
     ty_text_add(l->t, "\n");
     put_kernels(l, op);
     put_comms(l, op);
+    put_moves(l, op);
     put_kept(l, unit, i, true);
 }
 

@@ -111,6 +111,66 @@ static int read_experts(struct model_case *c, const char *text)
     return layout_read(c, text, 1);
 }
 
+/* Handbook of the schemes, section 6: numbers of ranks that would do; section 1: what they must
+ * divide. Of llama-30b: 52 heads, width 6656, 17920 inside. */
+START_TEST(grids_of_ranks_have_their_messages)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"{tensor: 10, tensor_scheme: 2d, micro_batch: 4, global_batch: 32}",
+         "1:10: layout.tensor: 10 is no q x q with tensor_scheme 2d; try 9 or 16 for 2d; 8 (2x2x2) "
+         "or 12 (2x2x3) for 2.5d; 8 or 27 for 3d"},
+        {"{tensor: 10, tensor_scheme: 2.5d, tensor_depth: 2, micro_batch: 4, global_batch: 32}",
+         "1:10: layout.tensor: 10 is no q x q x 2 with tensor_scheme 2.5d; try 9 or 16 for 2d; 8 "
+         "(2x2x2) or 12 (2x2x3) for 2.5d; 8 or 27 for 3d"},
+        {"{tensor: 2, tensor_scheme: 2.5d, tensor_depth: 2, micro_batch: 4, global_batch: 32}",
+         "1:10: layout.tensor: 2 is no q x q x 2 with tensor_scheme 2.5d; try 4 for 2d; 8 (2x2x2) "
+         "for 2.5d; 8 for 3d"},
+        {"{tensor: 4, tensor_scheme: 3d, micro_batch: 4, global_batch: 32}",
+         "1:10: layout.tensor: 4 is no q x q x q with tensor_scheme 3d; try 4 or 9 for 2d; 8 "
+         "(2x2x2) for 2.5d; 8 for 3d"},
+        {"{tensor: 4, tensor_scheme: 2d, tensor_depth: 2, micro_batch: 4, global_batch: 32}",
+         "1:46: layout.tensor_depth: 2 grids with tensor_scheme 2d, which has one; write 1, or a "
+         "tensor_scheme of 2.5d"},
+        {"{tensor: 4, tensor_scheme: 2d, micro_batch: 3, global_batch: 24}",
+         "1:45: layout.micro_batch: 3: tensor_scheme 2d deals sequences to 2 parts of a tensor "
+         "group of 4; try 4"},
+        {"{tensor: 8, tensor_scheme: 3d, micro_batch: 2, global_batch: 32}",
+         "1:45: layout.micro_batch: 2: tensor_scheme 3d deals sequences to 4 parts of a tensor "
+         "group of 8; try 4"},
+        {"{tensor: 9, tensor_scheme: 2d, micro_batch: 3, global_batch: 24}",
+         "1:10: layout.tensor: 9: with tensor_scheme 2d 3 must divide model.heads (52); write "
+         "another, or a model.heads of 54"},
+        {"{tensor: 4, tensor_scheme: 2d, micro_batch: 2, global_batch: 16, sequence_parallel: "
+         "true}",
+         "1:85: layout.sequence_parallel: true: with tensor_scheme 2d hidden states are cut "
+         "everywhere already; write false, or a tensor_scheme of 1d"},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        ck_assert_int_eq(read_layout(&c, rows[i].text, 1), TY_EINPUT);
+        c.err.text[strcspn(c.err.text, "\n")] = '\0';
+        ck_assert_str_eq(c.err.text + strlen("run.yaml:"), rows[i].message);
+        ck_assert_uint_eq(c.err.n, 1);
+        model_case_release(&c);
+    }
+}
+END_TEST
+
+START_TEST(what_no_library_has_on_a_grid_is_told)
+{
+    struct model_case c;
+    ck_assert_int_eq(
+        read_experts(&c, "{tensor: 4, tensor_scheme: 2d, micro_batch: 2, global_batch: 16}"),
+        TY_EINPUT);
+    ck_assert_msg(strstr(c.err.text, "layout.tensor_scheme: 2d: there is no such scheme for "
+                                     "experts (model.experts); write 1d") != NULL,
+                  "%s", c.err.text);
+    model_case_release(&c);
+}
+END_TEST
+
 START_TEST(mistakes_about_experts_have_their_messages)
 {
     static const struct {
@@ -406,6 +466,7 @@ START_TEST(biases_of_shared_key_heads_are_copied_with_them)
 END_TEST
 
 TY_SUITE("layout", what_is_left_out_is_derived, what_is_wrong_is_said_at_the_value_to_change,
+         grids_of_ranks_have_their_messages, what_no_library_has_on_a_grid_is_told,
          mistakes_about_experts_have_their_messages, expert_data_ranks_are_what_is_left_of_a_stage,
          two_mistakes_are_two_messages, an_unsupported_type_is_refused,
          sequence_parallelism_needs_a_divisible_sequence_and_nothing_else,

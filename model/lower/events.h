@@ -1,0 +1,49 @@
+/* events.h - by which operations wait for each other. */
+#ifndef TY_MODEL_LOWER_EVENTS_H
+#define TY_MODEL_LOWER_EVENTS_H
+
+#include "model/framework.h"
+#include "sim/core/program/program.h"
+
+/* Events a rank records. A wait refers to the latest record before it in issue order, so one event
+ * per purpose is enough: waiting for COMPUTE means "all computation issued so far". Only the halves
+ * of a woven pair (pair.c) must not wait for each other: the forward has the first few events
+ * once more, TY_EVENT_HALF further on. */
+enum ty_lower_event {
+    TY_EVENT_COMPUTE, /* every compute operation */
+    TY_EVENT_TENSOR,  /* every tensor collective whose result the next computation needs */
+    TY_EVENT_CONTEXT, /* what context ranks say to each other in the attention core: in rounds those
+                        * of the even ones, */
+    TY_EVENT_CONTEXT_ODD, /* of the odd ones */
+    TY_EVENT_EXPERT,      /* rows have come to their experts, or back from them */
+    TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
+    TY_EVENT_RECV,
+    TY_EVENT_HALF, /* so many events are a half's own */
+    /* Tensor groups in more than one dimension weave no pairs and have no experts; so these are
+     * theirs. An event is of one stream. What is there to compute with, or summed up: of rows
+     * TY_EVENT_TENSOR, of the others */
+    TY_EVENT_COLUMN = TY_EVENT_HALF,
+    TY_EVENT_DEPTH,
+    TY_EVENT_ROW_EVEN, /* the same of even and odd steps of a product, or gathered for a weight
+                        * gradient; */
+    TY_EVENT_ROW_ODD,
+    TY_EVENT_COLUMN_EVEN,
+    TY_EVENT_COLUMN_ODD,
+    TY_EVENT_GRADS_ROW, /* weight gradients are summed up in rows, columns and depth */
+    TY_EVENT_GRADS_COLUMN = TY_EVENT_EXPERT,
+    TY_EVENT_GRADS_DEPTH = TY_EVENT_REGATHER,
+    TY_EVENT_REDUCED =
+        2 * TY_EVENT_HALF, /* gradients are reduced: all, or (kept in shards) those of even buckets,
+                           * the last of a stage among them */
+    TY_EVENT_REDUCED_ODD,  /* those of odd buckets */
+    TY_EVENT_REPLICATED,   /* hybrid sharding: gradient shards are summed over all replicas */
+    TY_EVENT_NORM,         /* gradient norm is known to all */
+    TY_EVENT_PARAMS, /* updated parameters are back; those that come back in the next forward: are
+                           * updated */
+    TY_EVENT_SENT,   /* the last message has left */
+    TY_EVENT_GATHER, /* parameters are gathered: 1 + prefetch events in turn, to the last */
+    TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,
+};
+_Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather in flight");
+
+#endif

@@ -1,0 +1,204 @@
+/* tensor_mesh.c - tensor groups in more than one dimension: which numbers of ranks and what shares
+ * there are. What becomes of a product is in tensor_2d.c and tensor_3d.c.
+ *
+ *            ranks    hidden states            a matrix of h x N        must divide
+ *     2d     q q      b / q      x h / q       h / q    x N / q         b, h, f, heads, V by q
+ *     2.5d   q q d    b / (q d)  x h / q       h / q    x N / q         b by q d as well
+ *     3d     q q q    b / (q q)  x h / q       h / (q q) x N / q        b, h, f by q q
+ *
+ * Sequences are dealt out and not tokens, so that the attention core, with heads / q, needs nobody
+ * else. The libraries (ColossalAI) pad nothing. */
+#include <stdio.h>
+
+#include "model/block/block_internal.h"
+#include "model/check.h"
+#include "sim/base/text.h"
+
+static uint32_t sequence_parts(const struct ty_mesh *mesh)
+{
+    return mesh->side * mesh->depth;
+}
+
+void ty_mesh_shard(const struct ty_mesh *mesh, struct ty_shard *shard)
+{
+    shard->hidden /= mesh->side;
+    shard->sequences /= sequence_parts(mesh);
+    shard->tokens /= sequence_parts(mesh);
+}
+
+/* ---- how many ranks ---- */
+
+static uint64_t power(uint64_t side, uint32_t times)
+{
+    return times == 3 ? side * side * side : side * side;
+}
+
+/* "9 or 16": the next squares or cubes of 2 or more. */
+static void add_powers(struct ty_text *t, uint32_t ranks, uint32_t times)
+{
+    const uint32_t below = ty_root(ranks, times);
+    const uint64_t above = power(below < 2 ? 2 : below + 1, times);
+    if (below >= 2) {
+        ty_text_add(t, "%llu or ", (unsigned long long)power(below, times));
+    }
+    ty_text_add(t, "%llu", (unsigned long long)above);
+}
+
+/* Whether so many are grids of 2 x 2 or more, two or more of them; the flattest. */
+static bool is_stack(uint64_t ranks, uint64_t *side)
+{
+    for (*side = 2; *side * *side * 2 <= ranks; ++*side) {
+        if (ranks % (*side * *side) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_stack(struct ty_text *t, uint64_t ranks)
+{
+    uint64_t side;
+    if (is_stack(ranks, &side)) {
+        ty_text_add(t, "%llu (%llux%llux%llu)", (unsigned long long)ranks, (unsigned long long)side,
+                    (unsigned long long)side, (unsigned long long)(ranks / (side * side)));
+    }
+}
+
+static void add_stacks(struct ty_text *t, uint32_t ranks)
+{
+    uint64_t below = ranks, above = (uint64_t)ranks + 1, side;
+    while (below > 0 && !is_stack(below, &side)) {
+        below--;
+    }
+    while (!is_stack(above, &side)) {
+        above++;
+    }
+    add_stack(t, below);
+    ty_text_add(t, "%s", below > 0 ? " or " : "");
+    add_stack(t, above);
+}
+
+static int fail_ranks(const struct ty_layout *layout, const struct ty_section *section,
+                      struct ty_err *err)
+{
+    const int scheme = layout->tensor_scheme;
+    char depth[32] = "d";
+    struct ty_text near = {.data = NULL};
+    add_powers(&near, layout->tensor, 2);
+    ty_text_add(&near, " for 2d; ");
+    add_stacks(&near, layout->tensor);
+    ty_text_add(&near, " for 2.5d; ");
+    add_powers(&near, layout->tensor, 3);
+    ty_text_add(&near, " for 3d");
+    if (layout->tensor_depth > 1) {
+        (void)snprintf(depth, sizeof(depth), "%u", (unsigned)layout->tensor_depth);
+    }
+    const int rc =
+        near.failed ? ty_fail_memory(err)
+                    : ty_check_fail(section, "tensor", err,
+                                    "%u is no q x q%s%s with tensor_scheme %s; try %s",
+                                    (unsigned)layout->tensor, scheme == TY_TENSOR_2D ? "" : " x ",
+                                    scheme == TY_TENSOR_2D    ? ""
+                                    : scheme == TY_TENSOR_25D ? depth
+                                                              : "q",
+                                    ty_scheme_words[scheme].name, near.data);
+    ty_text_release(&near);
+    return rc;
+}
+
+static int check_ranks(const struct ty_layout *layout, const struct ty_section *section,
+                       struct ty_err *err)
+{
+    const struct ty_mesh mesh = ty_layout_mesh(layout);
+    const bool grids = layout->tensor_scheme == TY_TENSOR_25D;
+    if (!grids && layout->tensor_depth > 1) {
+        return ty_check_fail(section, "tensor_depth", err,
+                             "%u grids with tensor_scheme %s, which has one; write 1, or a "
+                             "tensor_scheme of 2.5d",
+                             (unsigned)layout->tensor_depth,
+                             ty_scheme_words[layout->tensor_scheme].name);
+    }
+    if (layout->tensor == 1 && layout->tensor_depth == 1) {
+        return 0;
+    }
+    const uint64_t ranks = power(mesh.side, 2) * mesh.depth;
+    return ranks == layout->tensor && mesh.side > 1 ? 0 : fail_ranks(layout, section, err);
+}
+
+/* ---- what else there is ---- */
+
+/* What no library has in more than one dimension. */
+static int check_model(const struct ty_layout *layout, const struct ty_section *section,
+                       const struct ty_arch *arch, struct ty_err *err)
+{
+    const char *scheme = ty_scheme_words[layout->tensor_scheme].name;
+    const struct {
+        bool there;
+        const char *what;
+    } rows[] = {
+        {ty_arch_is_moe(arch), "experts (model.experts)"},
+        {ty_arch_is_latent(arch), "latent attention (model.kv_latent)"},
+        {arch->mtp > 0, "modules for further tokens (model.mtp)"},
+        {arch->dtype == TY_DTYPE_FP8, "products in fp8 (model.dtype)"},
+        {layout->framework.expert_overlap, "passes over each other (framework.expert_overlap)"},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (rows[i].there) {
+            return ty_check_fail(section, "tensor_scheme", err,
+                                 "%s: there is no such scheme for %s; write 1d", scheme,
+                                 rows[i].what);
+        }
+    }
+    if (layout->sequence_parallel) {
+        return ty_check_fail(section, "sequence_parallel", err,
+                             "true: with tensor_scheme %s hidden states are cut everywhere "
+                             "already; write false, or a tensor_scheme of 1d",
+                             scheme);
+    }
+    return 0;
+}
+
+static int check_divides(const struct ty_layout *layout, const struct ty_section *section,
+                         const struct ty_arch *arch, struct ty_err *err)
+{
+    const struct ty_mesh mesh = ty_layout_mesh(layout);
+    const uint32_t twice = mesh.cut, q = mesh.side, b = sequence_parts(&mesh);
+    const struct {
+        const char *name;
+        uint32_t value, by;
+    } rows[] = {
+        {"model.heads", arch->heads, q},           {"model.kv_heads", arch->kv_heads, q},
+        {"model.hidden", arch->hidden, twice},     {"model.ffn", arch->ffn, twice},
+        {"model.vocabulary", arch->vocabulary, q},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (rows[i].value % rows[i].by != 0) {
+            return ty_check_fail(section, "tensor", err,
+                                 "%u: with tensor_scheme %s %u must divide %s (%u); write another, "
+                                 "or a %s of %u",
+                                 (unsigned)layout->tensor,
+                                 ty_scheme_words[layout->tensor_scheme].name, (unsigned)rows[i].by,
+                                 rows[i].name, (unsigned)rows[i].value, rows[i].name,
+                                 (unsigned)(rows[i].value / rows[i].by + 1) * rows[i].by);
+        }
+    }
+    if (layout->micro_batch % b != 0) {
+        return ty_check_fail(section, "micro_batch", err,
+                             "%u: tensor_scheme %s deals sequences to %u parts of a tensor group "
+                             "of %u; try %u",
+                             (unsigned)layout->micro_batch,
+                             ty_scheme_words[layout->tensor_scheme].name, (unsigned)b,
+                             (unsigned)layout->tensor, (unsigned)(layout->micro_batch / b + 1) * b);
+    }
+    return 0;
+}
+
+int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *section,
+                  const struct ty_arch *arch, struct ty_err *err)
+{
+    int rc = check_ranks(layout, section, err);
+    if (rc == 0 && layout->tensor > 1) {
+        rc = check_model(layout, section, arch, err);
+    }
+    return rc == 0 && layout->tensor > 1 ? check_divides(layout, section, arch, err) : rc;
+}

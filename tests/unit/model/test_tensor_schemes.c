@@ -1,0 +1,361 @@
+/* test_tensor_schemes.c - tensor parallelism in 2, 2.5 and 3 dimensions, beside its closed forms.
+ *
+ * M tokens of a micro-batch, products of K x N; q: side of the grid, d: depth. */
+#include <math.h>
+#include <string.h>
+
+#include "model/block/memory.h"
+#include "sim/core/program/issue.h"
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define E         2.0 /* bytes of an element */
+
+/* A GPT of two layers without biases, whose dimensions every side up to 8 divides. */
+static const char gpt[] = "cluster: {preset: dgx-a100-80g, nodes: 1, gpus_per_node: 1}\n"
+                          "model: {layers: 2, hidden: 705600, heads: 840, ffn: 1411200,\n"
+                          "  bias: false, dropout: 0, sequence: 16, vocabulary: 1680}\n"
+                          "layout: {micro_batch: 70560, global_batch: 70560}\n"
+                          "framework: {preset: ideal}\n";
+
+/* The lists of operators of a layout that needs no machine. */
+static struct ty_units *make(const struct quick_run *q, enum ty_tensor_scheme scheme, uint32_t side,
+                             uint32_t depth, const struct ty_layout *like)
+{
+    static struct ty_units units;
+    struct ty_layout layout = like != NULL ? *like : q->config->layout;
+    layout.tensor_scheme = (int)scheme;
+    layout.tensor_depth = depth;
+    layout.tensor = side * side * (scheme == TY_TENSOR_3D ? side : depth);
+    ty_units_make(&units, &q->config->arch, &layout);
+    return &units;
+}
+
+static const struct ty_unit_op *op_of(const struct ty_units *units, const char *name)
+{
+    const struct ty_unit_ops *layer = &units->kind[TY_UNIT_LAYER];
+    for (uint32_t i = 0; i < layer->n; i++) {
+        if (strcmp(layer->op[i].name, name) == 0) {
+            return &layer->op[i];
+        }
+    }
+    ck_abort_msg("no operator %s", name);
+    return NULL;
+}
+
+/* ---- bytes ---- */
+
+/* What a rank receives of a collective among n ranks: chains and rings pass every byte on once. */
+static double received(uint8_t coll, double bytes, double n)
+{
+    return (coll == TY_COLL_ALL_REDUCE ? 2 : 1) * bytes * (n - 1) / n;
+}
+
+struct both {
+    double forward, backward;
+};
+
+/* Elements that a rank receives for an operator. */
+static struct both moved(const struct ty_unit_op *op, double q, double d)
+{
+    struct both sum = {0, 0};
+    for (enum ty_comm_place place = 0; place < TY_N_COMM_PLACES; place++) {
+        double *at = place <= TY_AFTER_FORWARD ? &sum.forward : &sum.backward;
+        for (uint32_t i = 0; i < op->comms[place].n; i++) {
+            *at += received(op->comms[place].item[i].coll, op->comms[place].item[i].bytes, q) / E;
+        }
+    }
+    for (enum ty_direction pass = TY_FORWARD; pass <= TY_WGRAD; pass++) {
+        double *at = pass == TY_FORWARD ? &sum.forward : &sum.backward;
+        const struct ty_op_move *sums = &op->steps.sum[pass];
+        for (uint32_t i = 0; i < TY_STEP_BLOCKS; i++) {
+            const struct ty_op_move *block = &op->steps.block[pass][i];
+            *at += op->steps.n * received(block->coll, block->bytes, q) / E;
+        }
+        *at += op->steps.n * received(sums->coll, sums->bytes, q) / E;
+    }
+    for (uint32_t i = 0; i < TY_OP_GRADS; i++) {
+        const double n = op->grad[i].group == TY_GROUP_DEPTH ? d : q;
+        sum.backward += received(op->grad[i].coll, op->grad[i].bytes, n) / E;
+    }
+    return sum;
+}
+
+static void demand(const struct ty_units *units, const char *name, double q, double d,
+                   struct both formula)
+{
+    const struct both got = moved(op_of(units, name), q, d);
+    ck_assert_msg(fabs(got.forward - formula.forward) <= 1e-12 * formula.forward,
+                  "%s on %g x %g x %g forward: %.17g and %.17g", name, q, q, d, got.forward,
+                  formula.forward);
+    ck_assert_msg(fabs(got.backward - formula.backward) <= 1e-12 * formula.backward,
+                  "%s on %g x %g x %g backward: %.17g and %.17g", name, q, q, d, got.backward,
+                  formula.backward);
+}
+
+/* M, K and N differ, and so do the products of a layer. */
+START_TEST(every_product_moves_what_its_formula_says)
+{
+    struct quick_run run = quick_run(gpt, NULL, NULL);
+    const double M = 70560.0 * 16, h = 705600, f = 1411200;
+    const struct {
+        const char *name;
+        double K, N;
+    } rows[] = {{"qkv", h, 3 * h}, {"proj", h, h}, {"up", h, f}, {"down", f, h}};
+    struct ty_layout gather = run.config->layout, again = gather;
+    gather.summa = TY_SUMMA_GATHER;
+    again.keep_gathered = false;
+    for (uint32_t side = 2; side <= 8; side++) {
+        for (size_t i = 0; i < TY_COUNT(rows); i++) {
+            const double q = side, MK = M * rows[i].K, KN = rows[i].K * rows[i].N;
+            const double MN = M * rows[i].N, flat = (q - 1) / (q * q), cube = flat / q;
+            for (uint32_t depth = 1; depth <= 4; depth++) {
+                const double d = depth;
+                const struct both formula = {flat * (MK / d + KN),
+                                             flat * (2 * MK / d + 2 * KN) +
+                                                 2 * (d - 1) / d * KN / (q * q)};
+                demand(make(&run, TY_TENSOR_25D, side, depth, NULL), rows[i].name, q, d, formula);
+                demand(make(&run, TY_TENSOR_25D, side, depth, &gather), rows[i].name, q, d,
+                       formula);
+            }
+            const struct both formula = {cube * (MK + KN + MN), cube * (MK + KN + MN)};
+            const struct both more = {formula.forward, formula.backward + cube * (MK + KN)};
+            demand(make(&run, TY_TENSOR_3D, side, 1, NULL), rows[i].name, q, 1, formula);
+            demand(make(&run, TY_TENSOR_3D, side, 1, &again), rows[i].name, q, 1, more);
+        }
+    }
+    quick_run_free(&run);
+}
+END_TEST
+
+/* Elements over h that the products of a layer move. */
+static double of_layer(const struct ty_units *units, double h, double q, double d)
+{
+    static const char *const names[] = {"qkv", "proj", "up", "down"};
+    double sum = 0;
+    for (size_t i = 0; i < TY_COUNT(names); i++) {
+        const struct both one = moved(op_of(units, names[i]), q, d);
+        sum += one.forward + one.backward;
+    }
+    return sum / h;
+}
+
+START_TEST(a_layer_of_gpt_moves_what_the_closed_forms_say)
+{
+    struct quick_run run = quick_run(gpt, NULL, SETS("model.ffn=2822400"));
+    const double T = 70560.0 * 16, h = 705600;
+    for (uint32_t side = 2; side <= 8; side++) {
+        const double q = side;
+        for (uint32_t depth = 1; depth <= 4; depth++) {
+            const double d = depth, formula = 3 * (q - 1) / (q * q) * (7 * T / d + 12 * h) +
+                                              24 * (d - 1) / d * h / (q * q);
+            const struct ty_units *units = make(&run, TY_TENSOR_25D, side, depth, NULL);
+            ck_assert_double_eq_tol(of_layer(units, h, q, d), formula, 1e-12 * formula);
+        }
+        const double formula = 2 * (q - 1) / (q * q * q) * (16 * T + 12 * h);
+        const struct ty_units *units = make(&run, TY_TENSOR_3D, side, 1, NULL);
+        ck_assert_double_eq_tol(of_layer(units, h, q, 1), formula, 1e-12 * formula);
+    }
+    quick_run_free(&run);
+}
+END_TEST
+
+/* ---- shapes and memory ---- */
+
+/* Products at their real shapes: all FLOPs of a product are there, on q^2 d or q^3 ranks. */
+START_TEST(products_are_as_large_as_their_blocks)
+{
+    struct quick_run run = quick_run(gpt, NULL, NULL);
+    const double M = 70560.0 * 16, K = 705600, N = 1411200;
+    for (uint32_t side = 2; side <= 8; side++) {
+        const double q = side;
+        const struct ty_unit_op *flat = op_of(make(&run, TY_TENSOR_25D, side, 3, NULL), "up");
+        ck_assert_uint_eq(flat->steps.n, side);
+        ck_assert_double_eq_tol(flat->kernel[0].matmul.rows, M / q / 3, 1e-9 * M);
+        ck_assert_double_eq(flat->kernel[0].matmul.in, K / q);
+        ck_assert_double_eq(flat->kernel[0].matmul.out, N / q);
+        const struct ty_unit_op *cube = op_of(make(&run, TY_TENSOR_3D, side, 1, NULL), "up");
+        ck_assert_uint_eq(cube->steps.n, 0);
+        ck_assert_double_eq_tol(cube->kernel[0].matmul.rows, M / q, 1e-9 * M);
+        ck_assert_double_eq(cube->kernel[0].matmul.in, K / q);
+        ck_assert_double_eq(cube->kernel[0].matmul.out, N / q);
+    }
+    quick_run_free(&run);
+}
+END_TEST
+
+static double kept(const struct ty_units *units, const char *name)
+{
+    const struct ty_unit_ops *layer = &units->kind[TY_UNIT_LAYER];
+    double sum = 0;
+    for (uint32_t i = 0; i < layer->n_saved; i++) {
+        const struct ty_saved *x = &layer->saved[i];
+        sum += x->life == TY_LIFE_KEPT && strcmp(x->name, name) == 0 ? x->bytes : 0;
+    }
+    return sum / E;
+}
+
+START_TEST(memory_is_that_of_the_table)
+{
+    struct quick_run run = quick_run(gpt, NULL, NULL);
+    const double M = 70560.0 * 16, h = 705600, f = 1411200, all = 4 * h * h + 2 * h * f;
+    struct ty_layout again = run.config->layout;
+    again.keep_gathered = false;
+    for (uint32_t side = 2; side <= 8; side++) {
+        const double q = side, plane = q * q, cube = q * q * q;
+        const struct ty_units *units = make(&run, TY_TENSOR_25D, side, 2, NULL);
+        const double norms = 4 * h; /* scale and shift of two */
+        ck_assert_double_eq_tol(ty_unit_params(&units->kind[TY_UNIT_LAYER]), (all + norms) / plane,
+                                1e-12 * all);
+        ck_assert_double_eq_tol(kept(units, "inputs of q, k, v"), M * h / (plane * 2), 1e-6);
+        units = make(&run, TY_TENSOR_3D, side, 1, NULL);
+        ck_assert_double_eq_tol(ty_unit_params(&units->kind[TY_UNIT_LAYER]), (all + norms) / cube,
+                                1e-12 * all);
+        ck_assert_double_eq_tol(kept(units, "gathered weights"), all / plane, 1e-12 * all);
+        /* with what a rank has of them anyway: inputs of qkv, proj, up and down */
+        ck_assert_double_eq_tol(kept(units, "gathered input") + M * (3 * h + f) / cube,
+                                M * (3 * h + f) / plane, 1e-9 * M * h);
+        units = make(&run, TY_TENSOR_3D, side, 1, &again);
+        ck_assert_double_eq(kept(units, "gathered weights"), 0);
+        ck_assert_double_eq(kept(units, "gathered input"), 0);
+        ck_assert_double_eq_tol(kept(units, "inputs of q, k, v"), M * h / cube, 1e-6);
+    }
+    quick_run_free(&run);
+}
+END_TEST
+
+/* ---- times ---- */
+
+/* Four GPUs, or a node of eight, each stage. */
+static const char job[] = "cluster: {preset: dgx-a100-80g, nodes: 2, gpus_per_node: 4}\n"
+                          "model: {layers: 4, hidden: 2048, heads: 16, vocabulary: 51200,\n"
+                          "  sequence: 512}\n"
+                          "layout: {tensor: 4, tensor_scheme: 2d, pipeline: 2, micro_batch: 4,\n"
+                          "  global_batch: 16}\n";
+
+static void demand_equal(const char *const *sets, const char *const *others)
+{
+    struct quick_run a = quick_run(job, NULL, sets), b = quick_run(job, NULL, others);
+    const struct ty_timeline *x = &a.run->timeline, *y = &b.run->timeline;
+    ck_assert_uint_eq(a.run->lowered.program.n_ops, b.run->lowered.program.n_ops);
+    ck_assert_int_eq(x->makespan, y->makespan);
+    ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+
+START_TEST(one_grid_is_2d_and_one_rank_is_1d)
+{
+    static const char *const more[] = {"layout.summa=gather", "layout.recompute=full",
+                                       "schedule.name=zb-1p", "layout.zero=1"};
+    static const char *const schemes[] = {"layout.tensor_scheme=2d", "layout.tensor_scheme=2.5d",
+                                          "layout.tensor_scheme=3d"};
+    for (size_t i = 0; i < TY_COUNT(more); i++) {
+        demand_equal(SETS(more[i]), SETS("layout.tensor_scheme=2.5d", more[i]));
+        for (size_t k = 0; k < TY_COUNT(schemes); k++) {
+            demand_equal(SETS("layout.tensor=1", "layout.tensor_scheme=1d", more[i]),
+                         SETS("layout.tensor=1", schemes[k], more[i]));
+        }
+    }
+}
+END_TEST
+
+/* Steps of one product on the first rank: from its first block to its last result, the longest of
+ * what comes before a step and after it, and one product. */
+struct span {
+    ty_ps from, to, before, after, product;
+    uint32_t n;
+};
+
+static struct span span_of(const struct quick_run *q, const char *name, enum ty_phase phase)
+{
+    const struct ty_program *p = &q->run->lowered.program;
+    struct span s = {.n = 0};
+    for (struct ty_issue at = ty_issue_of(p, &p->gangs[0]); ty_issue_next(&at);) {
+        const struct ty_kind *kind = &p->kinds[at.op->kind];
+        const ty_ps start = ty_timeline_starts(&q->run->timeline, at.gang, at.ordinal)[0];
+        const ty_ps end = start + kind->dur;
+        if (at.pass->phase != phase || at.op->layer != 1) {
+            continue;
+        }
+        if (strcmp(kind->name, name) == 0) {
+            s.product = kind->dur;
+            s.to = end;
+            s.n++;
+        } else if (at.op->stream == TY_STREAM_COMPUTE) {
+            if (s.n > 0) {
+                break;
+            }
+            s = (struct span){.n = 0};
+        } else if (strcmp(kind->name, "broadcast") == 0) {
+            s.from = s.before == 0 ? start : s.from;
+            s.before = kind->dur > s.before ? kind->dur : s.before;
+        } else if (strcmp(kind->name, "reduce") == 0 && s.n > 0) {
+            s.after = kind->dur > s.after ? kind->dur : s.after;
+            s.to = end;
+        }
+    }
+    return s;
+}
+
+static ty_ps larger(ty_ps a, ty_ps b)
+{
+    return a > b ? a : b;
+}
+
+/* A fill, the slowest of a step's parts as often as there are steps, a drain: two buffers hide the
+ * others, be they blocks or products. */
+START_TEST(steps_last_as_long_as_the_slowest_of_their_parts)
+{
+    static const char *const speeds[] = {"cluster.nvlink_bandwidth=20 TB/s",
+                                         "cluster.nvlink_bandwidth=300 GB/s",
+                                         "cluster.nvlink_bandwidth=10 GB/s"};
+    static const struct {
+        const char *name;
+        enum ty_phase phase;
+    } rows[] = {
+        {"up", TY_PHASE_FORWARD}, {"up dgrad", TY_PHASE_BACKWARD}, {"up wgrad", TY_PHASE_BACKWARD}};
+    for (size_t k = 0; k < TY_COUNT(speeds); k++) {
+        struct quick_run q = quick_run(
+            "cluster: {preset: dgx-a100-80g, nodes: 1, gpus_per_node: 64, nvlink_latency: 0 us,\n"
+            "  nvlink_overlap_slowdown: 0}\n"
+            "model: {layers: 2, hidden: 4096, heads: 32, vocabulary: 32000, sequence: 1024}\n"
+            "layout: {tensor: 64, tensor_scheme: 2d, micro_batch: 16, global_batch: 16}\n"
+            "framework: {preset: ideal}\n"
+            "run: {contention: false}\n",
+            NULL, SETS(speeds[k]));
+        for (size_t i = 0; i < TY_COUNT(rows); i++) {
+            const struct span s = span_of(&q, rows[i].name, rows[i].phase);
+            const ty_ps slowest = larger(larger(s.before, s.product), s.after);
+            const ty_ps all = s.before + s.product + s.after + 7 * slowest;
+            ck_assert_uint_eq(s.n, 8);
+            ck_assert_msg(s.to - s.from == all,
+                          "%s, %s: %lld ps, not %lld + %lld + %lld + 7 x %lld", speeds[k],
+                          rows[i].name, (long long)(s.to - s.from), (long long)s.before,
+                          (long long)s.product, (long long)s.after, (long long)slowest);
+        }
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+START_TEST(both_executors_agree)
+{
+    static const char *const rows[][3] = {
+        {"layout.tensor_scheme=2d", NULL, NULL},
+        {"layout.tensor_scheme=2d", "layout.summa=gather", NULL},
+        {"layout.tensor_scheme=2d", "layout.recompute=full", NULL},
+        {"layout.tensor_scheme=2d", "layout.zero=3", "layout.pipeline=1"},
+        {"layout.tensor_scheme=2d", "schedule.name=zb-1p", NULL},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        quick_run_demand_same(job, SETS(rows[i][0], rows[i][1], rows[i][2]));
+    }
+}
+END_TEST
+
+TY_SUITE("tensor_schemes", every_product_moves_what_its_formula_says,
+         a_layer_of_gpt_moves_what_the_closed_forms_say, products_are_as_large_as_their_blocks,
+         memory_is_that_of_the_table, one_grid_is_2d_and_one_rank_is_1d,
+         steps_last_as_long_as_the_slowest_of_their_parts, both_executors_agree)
