@@ -237,10 +237,21 @@ static int check_count(const struct ty_value_context *c, const struct ty_node *n
                                  (unsigned)max);
 }
 
+/* Of a list of numbers: an empty one would pass for a key that is left out. */
+static int check_numbers(const struct ty_value_context *c, const struct ty_node *node)
+{
+    char right[MESSAGE_BYTES];
+    if (count_items(node) > 0) {
+        return check_count(c, node, TY_LIST_MAX);
+    }
+    ty_value_expects(c->field, NULL, right, sizeof(right));
+    return value_fail(c, node, "an empty list; write %s", right);
+}
+
 static int read_uints(const struct ty_value_context *c, const struct ty_node *node, void *slot)
 {
     const uint32_t n = count_items(node);
-    int rc = check_count(c, node, TY_LIST_MAX);
+    int rc = check_numbers(c, node);
     if (rc < 0) {
         return rc;
     }
@@ -423,7 +434,7 @@ static int read_count(const struct ty_value_context *c, const struct ty_node *no
 static int read_counts(const struct ty_value_context *c, const struct ty_node *node, void *slot)
 {
     const uint32_t n = count_items(node);
-    int rc = check_count(c, node, TY_LIST_MAX);
+    int rc = check_numbers(c, node);
     if (rc < 0) {
         return rc;
     }

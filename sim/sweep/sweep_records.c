@@ -76,8 +76,8 @@ static bool read_record(const char *at, const char *end, struct record *r)
 
 static int fail_foreign(const struct reading *of, uint32_t row, struct ty_err *err)
 {
-    return ty_fail(err, TY_EINPUT, "%s: its row %" PRIu32 " is not that of this sweep; %s",
-                   of->path, row + 1, of->otherwise);
+    return ty_fail(err, TY_EINPUT, "%s: its row %" PRIu32 " is not that of this %s; %s", of->path,
+                   row + 1, of->records->what, of->otherwise);
 }
 
 /* Takes the line of a record over, if it is one of this sweep. */
@@ -126,8 +126,8 @@ static int keep(struct reading *of, const char *text, size_t len, struct ty_err 
     const size_t n = strlen(head);
     struct record r;
     if (!began_right(head, text, len)) {
-        return ty_fail(err, TY_EINPUT, "%s: its columns are not those of this sweep; %s", of->path,
-                       of->otherwise);
+        return ty_fail(err, TY_EINPUT, "%s: its columns are not those of this %s; %s", of->path,
+                       of->records->what, of->otherwise);
     }
     const char *at = text, *end = text + len;
     if (len >= n && memcmp(text, head, n) == 0) {

@@ -16,6 +16,7 @@ typedef int ty_sweep_look(void *arg, uint32_t row, const char *line);
 
 /* Rows that were read or simulated. */
 struct ty_sweep_records {
+    const char *what; /* "sweep", "plan": what messages call it */
     const char *head; /* line of such a file */
     char **line;      /* [n_rows] of the table; NULL: not there, or written in order */
     uint32_t n_rows;

@@ -100,7 +100,8 @@ static int open_store(struct ty_sweep_job *job, const char *header, struct ty_ar
                       struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
-    const struct ty_sweep_target target = {.output = o->output,
+    const struct ty_sweep_target target = {.what = "sweep",
+                                           .output = o->output,
                                            .header = header,
                                            .n_rows = job->table.csv.n_rows,
                                            .member = o->crew != NULL ? o->crew->member : 0,

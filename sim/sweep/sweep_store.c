@@ -85,8 +85,8 @@ static int open_partial(struct ty_sweep_store *store, struct ty_err *err)
         }
         if (flock(store->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             return ty_fail(err, TY_EIO,
-                           "%s: another sweep writes it; wait for it, or name another output",
-                           store->partial);
+                           "%s: another %s writes it; wait for it, or name another output",
+                           store->partial, store->is.what);
         }
         if (is_still_named(store)) { /* and not what a sweep that has just ended removed */
             return 0;
@@ -110,6 +110,7 @@ int ty_sweep_store_open(struct ty_sweep_store *store, const struct ty_sweep_targ
 {
     *store = (struct ty_sweep_store){.is = *target, .arena = arena, .fd = -1};
     store->rows = (struct ty_sweep_records){
+        .what = target->what,
         .head = ty_sweep_records_head(target->header, arena),
         .line = ty_arena_array(arena, char *, (size_t)target->n_rows + 1),
         .n_rows = target->n_rows,
@@ -216,19 +217,20 @@ static int read_partial(struct ty_sweep_store *store, const struct ty_sweep_earl
     struct ty_sweep_found found;
     const int rc = read_file(store, earlier, store->partial, ANEW, &found, err);
     if (rc == 0 && size_of(store->partial) != (int64_t)found.size) {
-        return ty_fail(err, TY_EINPUT, "%s: not what a sweep wrote; " ANEW, store->partial);
+        return ty_fail(err, TY_EINPUT, "%s: not what a %s wrote; " ANEW, store->partial,
+                       store->is.what);
     }
     store->end = (int64_t)found.whole;
     store->broken_B = found.size - found.whole;
     return rc;
 }
 
-static int fail_rows_there(const char *path, struct ty_err *err)
+static int fail_rows_there(const struct ty_sweep_store *store, const char *path, struct ty_err *err)
 {
     return ty_fail(err, TY_EIO,
-                   "%s: rows that an earlier sweep finished; --resume goes on from there, or "
+                   "%s: rows that an earlier %s finished; --resume goes on from there, or "
                    "remove it to start anew",
-                   path);
+                   path, store->is.what);
 }
 
 /* That there is nothing which a sweep that starts anew would throw away. */
@@ -236,11 +238,11 @@ static int demand_no_rows(const struct ty_sweep_store *store, struct ty_err *err
 {
     const int64_t n = (int64_t)strlen(store->rows.head);
     if (size_of(store->partial) > n) {
-        return fail_rows_there(store->partial, err);
+        return fail_rows_there(store, store->partial, err);
     }
     for (size_t i = 0; i < store->n_others; i++) {
         if (size_of(store->others[i]) > n) {
-            return fail_rows_there(store->others[i], err);
+            return fail_rows_there(store, store->others[i], err);
         }
     }
     return 0;
@@ -266,8 +268,11 @@ int ty_sweep_store_read(struct ty_sweep_store *store, const struct ty_sweep_earl
     }
     for (size_t i = 0; i < earlier->n_merge && rc == 0; i++) {
         struct ty_sweep_found found;
-        rc = read_file(store, earlier, earlier->merge[i], "merge the shards of one sweep", &found,
-                       err);
+        const char *otherwise =
+            ty_arena_printf(store->arena, "merge the shards of one %s", store->is.what);
+        rc = otherwise == NULL
+                 ? ty_fail_memory(err)
+                 : read_file(store, earlier, earlier->merge[i], otherwise, &found, err);
     }
     return rc;
 }

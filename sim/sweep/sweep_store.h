@@ -16,6 +16,7 @@
 
 /* What is written. */
 struct ty_sweep_target {
+    const char *what;   /* "sweep", "plan": what messages call it */
     const char *output; /* NULL or "-": standard output */
     const char *header; /* line of the table, borrowed */
     uint32_t n_rows;

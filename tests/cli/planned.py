@@ -144,7 +144,13 @@ class Suite(Test):
         left.write_text(record[:-5], encoding="utf-8")
         again = self.trainyard("plan", "run.yaml", *words)
         self.check("rows that are there are not lost unasked", again.returncode == 3
-                   and "--resume goes on from there" in again.stderr, again.stderr)
+                   and "rows that an earlier plan finished; --resume goes on from there"
+                   in again.stderr, again.stderr)
+        again = self.trainyard("plan", "run.yaml", *words[:-1], "merged", "--merge",
+                               "out/rows.csv.partial", "run.yaml")
+        self.check("what is no table of a plan is not merged", again.returncode == 3 and
+                   "run.yaml: its columns are not those of this plan; merge the shards of one plan"
+                   in again.stderr, again.stderr)
         self.trainyard("plan", "run.yaml", *words, "--resume", "--jobs", 2)
         back = {name: (self.folder / "out" / name).read_text(encoding="utf-8") for name in names}
         self.check("after a kill --resume writes the same bytes", back == whole,

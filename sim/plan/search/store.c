@@ -107,6 +107,7 @@ int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer 
         return ty_fail_write(err, options->folder, errno);
     }
     const struct ty_sweep_target target = {
+        .what = "plan",
         .output = path,
         .header = store->head,
         .n_rows = n_rows,
