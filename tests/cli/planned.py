@@ -10,6 +10,7 @@ import itertools
 import json
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ layout: {global_batch: 16}
 """
 GPUS, LAYERS, BATCH = 8, 8, 16
 ORDERS = ["[tensor, context, data, pipeline]", "[tensor, context, pipeline, data]"]
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FILES = ["plan.json", "rows.csv", "best.yaml", "pareto.svg", "plan.html"]
 KEYS = ["layout.tensor", "layout.pipeline", "layout.micro_batch", "schedule.name",
         "schedule.chunks", "layout.zero", "layout.recompute", "layout.sequence_parallel",
@@ -293,6 +295,53 @@ schedule: {name: 1f1b}
                    and other["step_time_s"] < row["step_time_s"]
                    and "ffn" in other["layout.recompute_layers"], other)
 
+    def nearest(self):
+        """Where nothing fits: what would make the nearest layout fit does."""
+        (self.folder / "near.yaml").write_text("""\
+cluster: {preset: dgx-a100-80g, nodes: 1}
+model: {preset: llama-7b}
+layout: {tensor: 1, pipeline: 1, zero: 0, global_batch: 32}
+""", encoding="utf-8")
+        done = self.trainyard("plan", "near.yaml")
+        said = re.search(r"^none of 24 layouts fits on 8 GPUs; nearest is (.*), with (.*) GiB of 79.2 "
+                         r"GiB$", done.stderr, re.M)
+        hints = re.findall(r"^hint: the nearest would fit with --set (\S+)(?: --set (\S+))?$",
+                           done.stderr, re.M)
+        self.check("the nearest of those that do not fit", done.returncode == 1 and said is not None
+                   and len(hints) == 3, done.stderr)
+        near = [f"--set={value.replace(' ', '=')}" for value in said[1].split(", ")]
+        self.check("does not fit", self.trainyard("run", "near.yaml", *near).returncode == 1, near)
+        for hint in hints:
+            more = [f"--set={word}" for word in hint if word != ""]
+            self.check(f"but with {' '.join(more)}",
+                       self.trainyard("run", "near.yaml", *near, *more).returncode == 0, more)
+
+    def files(self):
+        """Files that a run file and an overlay name, beside each of them: best.yaml, which is elsewhere,
+        reads the same ones."""
+        for to, name in (("jobs/models", "own-model.json"), ("fit", "all_reduce_4xa100.log")):
+            (self.folder / to).mkdir(parents=True)
+            shutil.copy(EXAMPLES / name, self.folder / to)
+        (self.folder / "jobs/run.yaml").write_text("""\
+cluster: {preset: dgx-a100-80g, nodes: 1}
+model: {huggingface: models/own-model.json, sequence: 1024, layers: 8}
+layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pipeline]}
+""", encoding="utf-8")
+        (self.folder / "fit/measured.yaml").write_text(
+            "cluster: {collectives: {measured: all_reduce_4xa100.log}}\n", encoding="utf-8")
+        words = ["jobs/run.yaml", "--with", "fit/measured.yaml"]
+        self.trainyard("plan", *words, "--top", 1, "-o", "found")
+        best = json.loads((self.folder / "found/plan.json").read_text(encoding="utf-8"))["rows"][0]
+        text = (self.folder / "found/best.yaml").read_text(encoding="utf-8")
+        run = json.loads(self.trainyard("run", "found/best.yaml", "--stats", "json").stdout)
+        self.check("files that are read have their whole names in best.yaml",
+                   f"huggingface: {self.folder}/jobs/models/own-model.json\n" in text
+                   and f"measured: {self.folder}/fit/all_reduce_4xa100.log\n" in text, text)
+        self.check("and are read", run["step_time_s"] == best["step_time_s"], run)
+        plain = json.loads(self.trainyard("run", "found/best.yaml", "--stats", "json",
+                                          "--set=cluster.collectives.measured=none").stdout)
+        self.check("and matter", plain["step_time_s"] != best["step_time_s"], plain)
+
     def wrong(self):
         (self.folder / "best.yaml").write_text("run: {seed: 1}\n", encoding="utf-8")
         for words, status, says in [
@@ -354,6 +403,8 @@ def main():
             suite.emitted(over)
             suite.interrupted(over)
             suite.uneven()
+            suite.nearest()
+            suite.files()
             suite.wrong()
         print(f"1..{suite.n}")
         return 1 if suite.failed else 0

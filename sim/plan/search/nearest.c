@@ -31,7 +31,7 @@ static void hint_remedies(const struct ty_remedies *list, struct ty_err *err)
         }
         char *sets = ty_text_take(&t);
         if (sets != NULL) {
-            ty_hint(err, "with these values it would fit with%s", sets);
+            ty_hint(err, "the nearest would fit with%s", sets);
         }
         ty_text_free(sets);
     }
