@@ -131,7 +131,10 @@ struct ty_mesh {
 struct ty_mesh ty_layout_mesh(const struct ty_layout *layout);
 
 /* Whether tensor groups have more than one dimension. */
-bool ty_layout_is_mesh(const struct ty_layout *layout);
+static inline bool ty_layout_is_mesh(const struct ty_layout *layout)
+{
+    return layout->tensor_scheme != TY_TENSOR_1D && layout->tensor > 1;
+}
 
 /* The largest s with s^power <= n; power 2 or 3. */
 uint32_t ty_root(uint32_t n, uint32_t power);

@@ -10,11 +10,6 @@ uint32_t ty_root(uint32_t n, uint32_t power)
     return root;
 }
 
-bool ty_layout_is_mesh(const struct ty_layout *layout)
-{
-    return layout->tensor > 1 && layout->tensor_scheme != TY_TENSOR_1D;
-}
-
 struct ty_mesh ty_layout_mesh(const struct ty_layout *layout)
 {
     const uint32_t ranks = layout->tensor;
@@ -36,6 +31,7 @@ struct ty_mesh ty_layout_mesh(const struct ty_layout *layout)
         depth = side = ty_root(ranks, 3);
         break;
     }
+    side = side > 0 ? side : 1; /* of a depth that is refused */
     const bool cube = layout->tensor_scheme == TY_TENSOR_3D;
     return (struct ty_mesh){(enum ty_tensor_scheme)layout->tensor_scheme, side, depth,
                             cube ? side * side : side};

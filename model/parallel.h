@@ -95,8 +95,13 @@ int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *secti
                   const struct ty_arch *arch, struct ty_err *err);
 void ty_mesh_shard(const struct ty_mesh *mesh, struct ty_shard *shard);
 
-extern const struct ty_parallel ty_parallel_tensor, ty_parallel_tensor_2d, ty_parallel_tensor_3d,
-    ty_parallel_sequence, ty_parallel_context, ty_parallel_data, ty_parallel_expert,
-    ty_parallel_dispatch, ty_parallel_recompute;
+/* tensor_2d.c, tensor_3d.c: what such a group does to an operator. */
+void ty_mesh_2d_around(const struct ty_block_maker *b, const struct ty_mesh *mesh,
+                       struct ty_unit_op *op);
+void ty_mesh_3d_around(const struct ty_block_maker *b, const struct ty_mesh *mesh,
+                       struct ty_unit_op *op);
+
+extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_context,
+    ty_parallel_data, ty_parallel_expert, ty_parallel_dispatch, ty_parallel_recompute;
 
 #endif

@@ -312,6 +312,10 @@ void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layou
 double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_comm *comm,
                           const struct ty_reach *reach);
 
+/* One call of what ranks on a grid say, each of a group being the root in turn. */
+double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_move *move,
+                          const struct ty_reach *reach);
+
 /* One optimizer step (Adam) over `params` parameters, `experts` of them of experts, held in full by
  * this rank before ZeRO sharding; ZeRO >= 1 updates its shard. */
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,

@@ -54,10 +54,8 @@ static double beside_step(const struct ty_cluster *cluster, const struct ty_op_s
                                         &steps->sum[pass]};
     double longest = 0;
     for (size_t i = 0; i < TY_COUNT(moves) && steps->n > 0; i++) {
-        const struct ty_op_comm comm = {
-            .group = moves[i]->group, .coll = moves[i]->coll, .bytes = moves[i]->bytes};
-        if (comm.bytes > 0) {
-            longest = fmax(longest, ty_op_comm_seconds(cluster, &comm, reach[comm.group]));
+        if (moves[i]->bytes > 0) {
+            longest = fmax(longest, ty_op_move_seconds(cluster, moves[i], reach[moves[i]->group]));
         }
     }
     return longest;

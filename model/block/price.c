@@ -157,6 +157,15 @@ double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_c
     return ty_coll_seconds(&cost) * cluster->collectives.derate;
 }
 
+double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_move *move,
+                          const struct ty_reach *reach)
+{
+    const struct ty_op_comm comm = {.coll = move->coll, .bytes = move->bytes};
+    struct ty_reach each = *reach;
+    each.root = TY_ROOT_EACH;
+    return ty_op_comm_seconds(cluster, &comm, &each);
+}
+
 /* ---- optimizer ---- */
 
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,

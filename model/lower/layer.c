@@ -246,8 +246,10 @@ static void weigh(struct ty_lowering *l, const struct at *at, uint16_t kind)
 /* What tensor ranks say about weight gradients, once there are any. */
 static void share_grads(struct ty_lowering *l, const struct at *at)
 {
-    const struct ty_lower_op place = place_of(at);
-    ty_lower_grads(l, &place);
+    if (at->op->grad[0].bytes > 0) {
+        const struct ty_lower_op place = place_of(at);
+        ty_lower_grads(l, &place);
+    }
 }
 
 static void forward_op(struct ty_lowering *l, const struct at *at)

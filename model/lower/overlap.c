@@ -32,6 +32,8 @@ struct play {
     struct span *comm; /* [n_comm]: collectives so far that slow others */
     uint32_t n_comm;
     uint32_t first[TY_N_STREAMS], last[TY_N_STREAMS]; /* of a stream; first: that has not ended */
+    uint8_t stream[TY_N_STREAMS];                     /* [n_streams] that have some */
+    uint32_t n_streams;
 };
 
 static double lost_beside(const struct ty_kind *kind)
@@ -45,10 +47,23 @@ static bool is_slowing(const struct ty_program *p, const struct ty_op *op)
     return collective && p->kinds[op->kind].slows > 0;
 }
 
+/* In their order: sums are the same whichever speaks first. */
+static void add_stream(struct play *play, uint8_t stream)
+{
+    uint32_t at = play->n_streams++;
+    for (; at > 0 && play->stream[at - 1] > stream; at--) {
+        play->stream[at] = play->stream[at - 1];
+    }
+    play->stream[at] = stream;
+}
+
 static void add_span(struct play *play, uint8_t stream, ty_ps start, ty_ps end, double lost)
 {
     const uint32_t i = play->n_comm++;
     play->comm[i] = (struct span){start, end, lost, NO_SPAN};
+    if (play->last[stream] == NO_SPAN) {
+        add_stream(play, stream);
+    }
     if (play->first[stream] == NO_SPAN) {
         play->first[stream] = i;
     } else {
@@ -63,7 +78,8 @@ static void add_span(struct play *play, uint8_t stream, ty_ps start, ty_ps end, 
 static ty_ps lost(struct play *play, ty_ps start, ty_ps dur)
 {
     double sum = 0, most = 0;
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+    for (uint32_t k = 0; k < play->n_streams; k++) {
+        const uint8_t s = play->stream[k];
         while (play->first[s] != NO_SPAN && play->comm[play->first[s]].end <= start) {
             play->first[s] = play->comm[play->first[s]].next;
         }
@@ -176,7 +192,7 @@ static void play_blocks(const struct ty_program *program, const struct sequence 
     struct play play = {
         .program = program, .member = member, .rows = {1, stream, event}, .comm = comm};
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        play.first[s] = NO_SPAN;
+        play.first[s] = play.last[s] = NO_SPAN;
     }
     for (uint32_t b = 0; b < all->n; b++) {
         const struct ty_block *block = &program->blocks[all->block[b]];

@@ -30,7 +30,12 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const struct ty_op_comm sum = {
         .group = TY_GROUP_TENSOR, .coll = TY_COLL_ALL_REDUCE, .bytes = ty_block_hidden_bytes(b)};
-    if (b->layout->tensor == 1 || ty_layout_is_mesh(b->layout)) {
+    if (b->layout->tensor == 1) {
+        return;
+    }
+    if (ty_layout_is_mesh(b->layout)) {
+        const struct ty_mesh mesh = ty_layout_mesh(b->layout);
+        (mesh.scheme == TY_TENSOR_3D ? ty_mesh_3d_around : ty_mesh_2d_around)(b, &mesh, op);
         return;
     }
     if (op->column) {
@@ -85,7 +90,7 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
     const uint32_t t = layout->tensor;
-    if (layout->tensor_scheme != TY_TENSOR_1D) {
+    if (layout->tensor_scheme != TY_TENSOR_1D || layout->tensor_depth > 1) {
         return ty_mesh_check(layout, section, arch, err);
     }
     const struct {

@@ -158,23 +158,18 @@ static void embedding(const struct ty_block_maker *b, struct ty_unit_op *op,
     grids(op, mesh, w / q);
 }
 
-static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
+void ty_mesh_2d_around(const struct ty_block_maker *b, const struct ty_mesh *mesh,
+                       struct ty_unit_op *op)
 {
-    const struct ty_mesh mesh = ty_layout_mesh(b->layout);
-    if (mesh.scheme != TY_TENSOR_2D && mesh.scheme != TY_TENSOR_25D) {
-        return;
-    }
     if (op->first) {
-        embedding(b, op, &mesh);
+        embedding(b, op, mesh);
     } else if (op->kernel[0].op == TY_OPERATOR_MATMUL) {
-        product(b, op, &mesh);
+        product(b, op, mesh);
     } else if (op->n_weights > 0 && op->kernel[op->n_kernels - 1].op == TY_OPERATOR_NORM) {
-        norm(b, op, &mesh);
+        norm(b, op, mesh);
     } else if (op->loss) { /* of a token: maximum, target logit, sum of exponentials */
         struct ty_op_comm loss = comm(TY_GROUP_ROW, TY_COLL_ALL_REDUCE, 4 * b->shard.tokens);
         loss.calls = 3;
         ty_block_comm(op, TY_AFTER_FORWARD, &loss, 1);
     }
 }
-
-const struct ty_parallel ty_parallel_tensor_2d = {.around = around};

@@ -117,21 +117,16 @@ static void loss(const struct ty_block_maker *b, struct ty_unit_op *op)
                   1);
 }
 
-static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
+void ty_mesh_3d_around(const struct ty_block_maker *b, const struct ty_mesh *mesh,
+                       struct ty_unit_op *op)
 {
-    const struct ty_mesh mesh = ty_layout_mesh(b->layout);
-    if (mesh.scheme != TY_TENSOR_3D) {
-        return;
-    }
     if (op->first) {
-        embedding(b, op, mesh.side);
+        embedding(b, op, mesh->side);
     } else if (op->kernel[0].op == TY_OPERATOR_MATMUL) {
-        product(b, op, mesh.side);
+        product(b, op, mesh->side);
     } else if (op->n_weights > 0 && op->kernel[op->n_kernels - 1].op == TY_OPERATOR_NORM) {
         norm(b, op);
     } else if (op->kernel[0].op == TY_OPERATOR_CROSS_ENTROPY) {
         loss(b, op);
     }
 }
-
-const struct ty_parallel ty_parallel_tensor_3d = {.around = around};

@@ -129,10 +129,15 @@ static void put_comm(const struct listing *l, const char *when, const struct ty_
 
 static void put_move(const struct listing *l, const char *when, const struct ty_op_move *move)
 {
-    const struct ty_op_comm comm = {
-        .group = move->group, .coll = move->coll, .calls = 1, .times = 1, .bytes = move->bytes};
+    char bytes[32], time[32];
     if (move->bytes > 0) {
-        put_comm(l, when, &comm);
+        const struct ty_reach *reach = &l->reach[move->group][0];
+        const double s = ty_op_move_seconds(&l->run->config->cluster, move, reach);
+        ty_text_add(l->t, "    %s: %s over %s, %u ranks, %s, %s\n", when,
+                    ty_coll_name((enum ty_coll)move->coll),
+                    ty_comm_group_name((enum ty_comm_group)move->group), (unsigned)reach->ranks,
+                    ty_words_bytes(move->bytes, bytes, sizeof(bytes)),
+                    ty_words_seconds(s, time, sizeof(time)));
     }
 }
 

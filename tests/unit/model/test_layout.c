@@ -133,6 +133,9 @@ START_TEST(grids_of_ranks_have_their_messages)
         {"{tensor: 4, tensor_scheme: 2d, tensor_depth: 2, micro_batch: 4, global_batch: 32}",
          "1:46: layout.tensor_depth: 2 grids with tensor_scheme 2d, which has one; write 1, or a "
          "tensor_scheme of 2.5d"},
+        {"{tensor: 4, tensor_depth: 2, micro_batch: 4, global_batch: 32}",
+         "1:27: layout.tensor_depth: 2 grids with tensor_scheme 1d, which has one; write 1, or a "
+         "tensor_scheme of 2.5d"},
         {"{tensor: 4, tensor_scheme: 2d, micro_batch: 3, global_batch: 24}",
          "1:45: layout.micro_batch: 3: tensor_scheme 2d deals sequences to 2 parts of a tensor "
          "group of 4; try 4"},

@@ -2,6 +2,7 @@
  *
  * M tokens of a micro-batch, products of K x N; q: side of the grid, d: depth. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/block/memory.h"
@@ -161,6 +162,66 @@ START_TEST(a_layer_of_gpt_moves_what_the_closed_forms_say)
 }
 END_TEST
 
+/* ---- what a program moves ---- */
+
+/* Bytes that a rank sends for one layer and one micro-batch over groups, of two layers more. */
+static double sent(const char *const *sets, const char *const *groups)
+{
+    static const char text[] =
+        "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
+        "model: {layers: %d, hidden: 2048, heads: 16, bias: false, dropout: 0, sequence: 512,\n"
+        "  vocabulary: 51200}\n"
+        "layout: {micro_batch: 4, global_batch: 12}\n";
+    double bytes[2] = {0, 0};
+    uint32_t ranks = 0;
+    for (int i = 0; i < 2; i++) {
+        char yaml[sizeof(text) + 8];
+        (void)snprintf(yaml, sizeof(yaml), text, 2 + 2 * i);
+        struct quick_run q = quick_run(yaml, NULL, sets);
+        for (size_t g = 0; groups[g] != NULL; g++) {
+            bytes[i] += quick_run_traffic(&q, groups[g]);
+        }
+        ranks = q.run->lowered.program.n_ranks;
+        quick_run_free(&q);
+    }
+    return (bytes[1] - bytes[0]) / 2 / 3 / ranks;
+}
+
+static void demand_sent(double got, double formula)
+{
+    ck_assert_double_eq_tol(got, formula, 1e-9 * formula);
+}
+
+/* Layer norms besides: 2D sums of x and x^2 over rows, forward and backward, scale and shift over
+ * columns; 3D both sums at once, scale and shift over two groups. */
+START_TEST(programs_move_what_their_lists_say)
+{
+    static const char *const four[] = {"cluster.gpus_per_node=4"};
+    static const char *const rows[] = {"tp row", NULL}, *const columns[] = {"tp column", NULL};
+    static const char *const inner[] = {"tp input", "tp output", NULL};
+    static const char *const weight[] = {"tp weight", NULL}, *const depth[] = {"tp depth", NULL};
+    static const char *const forms[] = {"layout.summa=broadcast", "layout.summa=gather"};
+    const double M = 4 * 512, h = 2048, q = 2;
+    for (size_t i = 0; i < TY_COUNT(forms); i++) {
+        const char *const *flat = SETS(four[0], "layout.tensor=4", "layout.tensor_scheme=2d",
+                                       forms[i], "schedule.name=zb-1p");
+        demand_sent(sent(flat, rows),
+                    E * (q - 1) / (q * q) * 3 * 7 * M * h + E * 2 * 4 * 2 * (q - 1) / q * M / q);
+        demand_sent(sent(flat, columns),
+                    E * (q - 1) / (q * q) * 3 * 12 * h * h + E * 2 * 4 * (q - 1) / q * h / q);
+        const char *const *grids =
+            SETS("layout.tensor=8", "layout.tensor_scheme=2.5d", "layout.tensor_depth=2", forms[i]);
+        demand_sent(sent(grids, depth), E * (12 * h * h + 4 * h) / (q * q));
+    }
+    const char *const *cube = SETS("layout.tensor=8", "layout.tensor_scheme=3d");
+    demand_sent(sent(cube, weight),
+                E * (q - 1) / (q * q * q) * 2 * 12 * h * h + E * 4 * 2 * (q - 1) / q * h / q);
+    demand_sent(sent(cube, inner), E * (q - 1) / (q * q * q) * 2 * 16 * M * h +
+                                       E * 2 * 2 * 2 * 2 * (q - 1) / q * M / (q * q) +
+                                       E * 4 * 2 * (q - 1) / q * h / q);
+}
+END_TEST
+
 /* ---- shapes and memory ---- */
 
 /* Products at their real shapes: all FLOPs of a product are there, on q^2 d or q^3 ranks. */
@@ -222,6 +283,50 @@ START_TEST(memory_is_that_of_the_table)
         ck_assert_double_eq_tol(kept(units, "inputs of q, k, v"), M * h / cube, 1e-6);
     }
     quick_run_free(&run);
+}
+END_TEST
+
+/* ---- ranks ---- */
+
+/* Stride and size of groups among tensor ranks: 2.5D j + q (i + q k); 3D output groups side by
+ * side, q apart the input groups. */
+START_TEST(groups_are_those_of_the_libraries)
+{
+    static const struct {
+        int scheme;
+        uint32_t tensor, depth;
+        uint32_t group[TY_N_COMM_GROUPS][2]; /* stride, ranks; 0: not there */
+    } rows[] = {
+        {TY_TENSOR_2D, 16, 1, {[TY_GROUP_ROW] = {1, 4}, [TY_GROUP_COLUMN] = {4, 4}}},
+        {TY_TENSOR_25D,
+         12,
+         3,
+         {[TY_GROUP_ROW] = {1, 2}, [TY_GROUP_COLUMN] = {2, 2}, [TY_GROUP_DEPTH] = {4, 3}}},
+        {TY_TENSOR_3D,
+         27,
+         1,
+         {[TY_GROUP_OUTPUT] = {1, 3}, [TY_GROUP_INPUT] = {3, 3}, [TY_GROUP_WEIGHT] = {9, 3}}},
+        {TY_TENSOR_1D, 8, 1, {[TY_GROUP_ROW] = {0, 0}}},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const struct ty_layout layout = {.tensor = rows[i].tensor,
+                                         .tensor_scheme = rows[i].scheme,
+                                         .tensor_depth = rows[i].depth,
+                                         .context = 1,
+                                         .pipeline = 1,
+                                         .data = 2};
+        static const int order[] = {TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA,
+                                    TY_AXIS_PIPELINE};
+        const uint32_t size[] = {rows[i].tensor, 1, 2, 1};
+        struct ty_grid grid;
+        ty_grid_init(&grid, size, order, 8);
+        for (enum ty_comm_group g = TY_GROUP_ROW; g <= TY_GROUP_OUTPUT; g++) {
+            const struct ty_comm_span span = ty_comm_span(&layout, &grid, g);
+            const uint32_t *want = rows[i].group[g];
+            ck_assert_uint_eq(span.count, want[1] > 0 ? want[1] : 1);
+            ck_assert(want[1] == 0 || span.stride == want[0]);
+        }
+    }
 }
 END_TEST
 
@@ -356,6 +461,7 @@ START_TEST(both_executors_agree)
 END_TEST
 
 TY_SUITE("tensor_schemes", every_product_moves_what_its_formula_says,
-         a_layer_of_gpt_moves_what_the_closed_forms_say, products_are_as_large_as_their_blocks,
-         memory_is_that_of_the_table, one_grid_is_2d_and_one_rank_is_1d,
+         a_layer_of_gpt_moves_what_the_closed_forms_say, programs_move_what_their_lists_say,
+         products_are_as_large_as_their_blocks, memory_is_that_of_the_table,
+         groups_are_those_of_the_libraries, one_grid_is_2d_and_one_rank_is_1d,
          steps_last_as_long_as_the_slowest_of_their_parts, both_executors_agree)
