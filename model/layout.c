@@ -426,6 +426,9 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
         }
     }
     if (rc == 0) {
+        rc = ty_mesh_check_batch(layout, section, err);
+    }
+    if (rc == 0) {
         rc = check_product(&c);
     }
     if (rc == 0) {

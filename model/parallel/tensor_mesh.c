@@ -162,7 +162,7 @@ static int check_divides(const struct ty_layout *layout, const struct ty_section
                          const struct ty_arch *arch, struct ty_err *err)
 {
     const struct ty_mesh mesh = ty_layout_mesh(layout);
-    const uint32_t twice = mesh.cut, q = mesh.side, b = sequence_parts(&mesh);
+    const uint32_t twice = mesh.cut, q = mesh.side;
     const struct {
         const char *name;
         uint32_t value, by;
@@ -182,15 +182,29 @@ static int check_divides(const struct ty_layout *layout, const struct ty_section
                                  (unsigned)(rows[i].value / rows[i].by + 1) * rows[i].by);
         }
     }
-    if (layout->micro_batch % b != 0) {
-        return ty_check_fail(section, "micro_batch", err,
-                             "%u: tensor_scheme %s deals sequences to %u parts of a tensor group "
-                             "of %u; try %u",
-                             (unsigned)layout->micro_batch,
-                             ty_scheme_words[layout->tensor_scheme].name, (unsigned)b,
-                             (unsigned)layout->tensor, (unsigned)(layout->micro_batch / b + 1) * b);
-    }
     return 0;
+}
+
+bool ty_mesh_deals(const struct ty_layout *layout)
+{
+    const struct ty_mesh mesh = ty_layout_mesh(layout);
+    return !ty_layout_is_mesh(layout) || layout->micro_batch % sequence_parts(&mesh) == 0;
+}
+
+int ty_mesh_check_batch(const struct ty_layout *layout, const struct ty_section *section,
+                        struct ty_err *err)
+{
+    const struct ty_mesh mesh = ty_layout_mesh(layout);
+    const uint32_t b = sequence_parts(&mesh);
+    return ty_mesh_deals(layout)
+               ? 0
+               : ty_check_fail(section, "micro_batch", err,
+                               "%u: tensor_scheme %s deals sequences to %u parts of a tensor group "
+                               "of %u; try %u",
+                               (unsigned)layout->micro_batch,
+                               ty_scheme_words[layout->tensor_scheme].name, (unsigned)b,
+                               (unsigned)layout->tensor,
+                               (unsigned)(layout->micro_batch / b + 1) * b);
 }
 
 int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *section,

@@ -57,6 +57,14 @@ static bool agrees(const struct walk *w, const struct ty_parallel *kind)
                                               &base->arch, w->gpus, NULL) == 0;
 }
 
+/* Whether a tensor group of more than one dimension can share a micro-batch. */
+static bool deals(const struct walk *w)
+{
+    struct ty_layout layout = layout_so_far(w);
+    layout.micro_batch = w->value[TY_PLAN_MICRO_BATCH];
+    return ty_mesh_deals(&layout);
+}
+
 static uint32_t ranks_of_stage(const struct walk *w)
 {
     return w->gpus / w->value[TY_PLAN_PIPELINE];
@@ -143,7 +151,8 @@ static bool possible(struct walk *w, int axis)
     case TY_PLAN_EXPERT_TENSOR:
         return ranks_of_stage(w) % ((uint64_t)v[TY_PLAN_EXPERT] * v[TY_PLAN_EXPERT_TENSOR]) == 0;
     case TY_PLAN_MICRO_BATCH:
-        return base->layout.global_batch / v[TY_PLAN_DATA] % v[TY_PLAN_MICRO_BATCH] == 0;
+        return base->layout.global_batch / v[TY_PLAN_DATA] % v[TY_PLAN_MICRO_BATCH] == 0 &&
+               deals(w);
     case TY_PLAN_ZERO:
         return v[TY_PLAN_PIPELINE] == 1 ||
                v[TY_PLAN_ZERO] <= w->space->framework[v[TY_PLAN_ZERO]].zero_in_pipeline;

@@ -75,6 +75,17 @@ static const struct plan_case plan_cases[] = {
     {"rings with unequal work",
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 16, context_method: ring}\n",
      {"layout.context=2,4", "schedule.name=1f1b,zb-1p"}},
+    {"grids of ranks",
+     PLAN_TWO PLAN_MODEL ", tied: true}\nlayout: {global_batch: 32, tensor_scheme: 2d}\n",
+     {PLAN_FLUSHING, "layout.tensor=1,4,16", "layout.zero=0,1,3"}},
+    {"several grids, gathered",
+     PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32, tensor_scheme: 2.5d, tensor_depth: 2,\n"
+                         "  summa: gather}\n",
+     {"layout.tensor=8", "schedule.name=1f1b,zb-1p,interleaved", "layout.context=1,2"}},
+    {"cubes of ranks",
+     PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32, tensor_scheme: 3d}\n"
+                         "framework: {parallel_loss: false}\n",
+     {"layout.tensor=8", PLAN_FLUSHING}},
     {"scattered heads",
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 16, context_method: ulysses}\n",
      {"layout.context=2,4", "schedule.name=1f1b"}},

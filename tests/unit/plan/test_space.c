@@ -179,6 +179,30 @@ START_TEST(a_key_that_is_given_is_fixed_and_auto_opens_it)
 }
 END_TEST
 
+/* A grid of ranks asks something of the micro-batch, which comes after it. */
+START_TEST(grids_of_ranks_have_their_micro_batches)
+{
+    struct made m;
+    bool grid = false;
+    make(&m,
+         "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+         "model: {preset: llama-13b}\n"
+         "layout: {tensor_scheme: 2d, global_batch: 32}\n"
+         "schedule: {name: 1f1b}\n",
+         NULL, 0, NULL, 0);
+    ck_assert_msg(m.rc == 0, "%s", m.err.text);
+    for (uint32_t i = 0; i < m.space.n_points; i++) {
+        const struct ty_plan_point *p = &m.space.point[i];
+        ck_assert_msg(p->tensor == 1 || p->tensor == 4 || p->tensor == 16, "%u",
+                      (unsigned)p->tensor);
+        ck_assert_uint_eq(p->micro_batch % (p->tensor == 16 ? 4 : p->tensor == 4 ? 2 : 1), 0);
+        grid = grid || p->tensor == 16;
+    }
+    ck_assert(grid);
+    drop(&m);
+}
+END_TEST
+
 /* Orders that differ by axes of one rank alone are one. */
 START_TEST(orders_are_those_that_place_ranks_differently)
 {
@@ -225,4 +249,5 @@ END_TEST
 
 TY_SUITE("space", the_grids_of_three_models_have_as_many_layouts_as_counted_elsewhere,
          a_point_is_the_run_file_with_its_values, a_key_that_is_given_is_fixed_and_auto_opens_it,
-         orders_are_those_that_place_ranks_differently, what_cannot_be_is_said)
+         grids_of_ranks_have_their_micro_batches, orders_are_those_that_place_ranks_differently,
+         what_cannot_be_is_said)
