@@ -118,8 +118,9 @@ static double least_time(const struct chains *c, const struct ty_unit_time *time
                                  : time->busy;
 }
 
-static void time_passes(struct chains *c, double host)
+static void time_passes(struct chains *c)
 {
+    const double host = c->layout->pipeline > 1 ? c->look.layer->host_ps : 0;
     for (uint32_t s = 0; s < c->stages; s++) {
         const uint32_t down = s + 1 < c->stages ? hop(c, s) : 0, up = s > 0 ? hop(c, s - 1) : 0;
         for (uint32_t q = 0; q < c->slices; q++) {
@@ -140,6 +141,23 @@ static void time_passes(struct chains *c, double host)
                     .work = host + work + (c->waits ? send : 0),
                     .through = host + through + send + latency + (bits != 0 ? c->gather : 0)};
             }
+        }
+    }
+}
+
+/* Work of the rank at hand on its slowest GPU: what passes compute takes longer, behind which their
+ * collectives may hide. It holds until passes are timed again. */
+static void slow_down(struct chains *c, double slower)
+{
+    for (uint32_t k = 0; k < c->rank->n_chunks; k++) {
+        const struct ty_plan_stage *stage = c->stage[c->rank->stage[k]];
+        for (uint32_t i = 0; i < c->slices * TY_PLAN_PHASES; i++) {
+            struct pass *pass = &pass_of(c, c->rank->stage[k], 0, 0)[i];
+            const struct ty_unit_time *time = &stage->time[i % TY_PLAN_PHASES][i / TY_PLAN_PHASES];
+            const double work = least_time(c, time, false);
+            const double bare = c->look.order->paired ? work : time->bare;
+            const double slow = pass->alone - work + floor(slower * bare * (1 - 1e-9));
+            pass->work = ty_plan_larger(pass->work, slow); /* which no message adds to */
         }
     }
 }
@@ -392,8 +410,15 @@ static int find_ends(struct chains *c, const double *regain, struct ends *out, s
         if (rc == 0) {
             c->rank = &c->look.order->rank[r];
             const double update = optimizer_ps(c, &rank) + (gathers ? rank.regain : 0);
+            const double slower = c->look.grid->slower[r];
+            if (slower > 1) {
+                slow_down(c, slower);
+            }
             out->passes =
                 ty_plan_larger(out->passes, longest(c, regain, after_passes(c, r, &rank)));
+            if (slower > 1) {
+                time_passes(c);
+            }
             out->passes = ty_plan_larger(out->passes, stream_ps(c, &rank));
             out->most = ty_plan_larger(out->most, update);
             out->least = fmin(out->least, update);
@@ -448,7 +473,7 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
         return rc;
     }
     price_messages(&c);
-    time_passes(&c, layout->pipeline > 1 ? c.look.layer->host_ps : 0);
+    time_passes(&c);
     struct ends ends;
     rc = find_ends(&c, regain, &ends, err);
     const double norm = norm_ps(&c);

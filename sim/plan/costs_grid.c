@@ -118,6 +118,10 @@ static void look_at_ranks(const struct ty_plan_costs *costs, const struct ty_gri
         double *least = &out->memory_B[stage];
         out->used[generation] = true;
         *least = *least == 0 || memory < *least ? memory : *least;
+        if (cluster->exceptions != NULL) {
+            const double speed = ty_exceptions_gpu_speed(cluster, ty_grid_gpu(grid, rank));
+            out->slower[stage] = ty_plan_larger(out->slower[stage], 1 / speed);
+        }
         at[TY_AXIS_PIPELINE] = (stage + 1) % p;
         const bool near = ty_grid_node(grid, ty_grid_rank(grid, at)) == node;
         out->hop[stage] |= near ? TY_PLAN_NEAR : TY_PLAN_FAR;
@@ -153,8 +157,9 @@ const struct ty_plan_grid *ty_plan_grid(struct ty_plan_costs *costs, const struc
     if (out != NULL) {
         out->hop = ty_arena_array(&costs->arena, uint8_t, layout->pipeline);
         out->memory_B = ty_arena_array(&costs->arena, double, layout->pipeline);
+        out->slower = ty_arena_array(&costs->arena, double, layout->pipeline);
     }
-    if (out == NULL || out->hop == NULL || out->memory_B == NULL) {
+    if (out == NULL || out->hop == NULL || out->memory_B == NULL || out->slower == NULL) {
         (void)ty_fail_memory(err);
         return NULL;
     }

@@ -53,6 +53,7 @@ struct ty_plan_grid {
     const struct ty_plan_group *norm, *ends;             /* ends: who has the same embedding */
     uint8_t *hop;     /* [pipeline]: to the next rank, the last to the first; TY_PLAN_NEAR, FAR */
     double *memory_B; /* [pipeline]: of the smallest GPU */
+    double *slower; /* [pipeline]: what computation takes on the slowest GPU, by exceptions: 1 .. */
     bool used[TY_GENERATIONS_MAX];
 };
 const struct ty_plan_grid *ty_plan_grid(struct ty_plan_costs *costs, const struct ty_layout *layout,
