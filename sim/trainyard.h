@@ -232,14 +232,16 @@ TY_API void ty_tasks_free(struct ty_tasks *tasks);
 TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err);
 
 struct ty_fleet_request {
-    double days;       /* of a history; 0: 365 */
-    uint32_t runs;     /* histories; 0: 100 */
-    uint32_t jobs;     /* threads; 0: one per core */
-    const char *stats; /* "table" (NULL) or "json" */
+    double days;   /* of a history; 0: 365, of one that is shown 30 */
+    uint32_t runs; /* histories; 0: 100 */
+    uint32_t jobs; /* threads; 0: one per core */
+    const char
+        *form; /* "table" (NULL) or "json"; one history: "gantt" in letters, "svg" with goodput
+                       * over checkpoints and size, "chrome" for viewers */
 };
 /* The whole training of which an executed run is a step, as the section `fleet` says: failures,
  * checkpoints, spares, what they leave of the time, in closed form and played. (2) before
- * execution, and for other names of reports; (3). */
+ * execution, and for other forms; (3). */
 TY_API int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *request,
                         char **report, struct ty_err *err);
 

@@ -249,20 +249,44 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
     return cli_hand_over(rc, text, target(o, config), err);
 }
 
+/* "svg:days.svg": a history as a file. */
+static int write_fleet(const struct ty_run *run, const struct ty_fleet_request *request,
+                       const char *trace, struct ty_err *err)
+{
+    struct ty_fleet_request r = *request;
+    char form[16], *text = NULL;
+    (void)snprintf(form, sizeof(form), "%.*s", (int)strcspn(trace, ":"), trace);
+    r.form = form;
+    int rc = ty_run_fleet(run, &r, &text, err);
+    if (rc == 0) {
+        cli_writing();
+        rc = ty_text_write(text, cli_trace_path(trace), err);
+        cli_written(rc);
+    }
+    ty_text_free(text);
+    return rc;
+}
+
 static int fleet(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
                  struct ty_err *err)
 {
     char *text = NULL;
-    struct ty_fleet_request request = {.stats = o->stats};
+    struct ty_fleet_request request = {.form = o->stats};
     uint32_t days = 0;
     (void)fleet_options(o, &request, &days); /* cmd_fleet has read them */
     request.days = days;
-    if (request.stats == NULL) {
-        request.stats = ty_config_stats_format(config);
+    if (request.form == NULL) {
+        request.form = ty_config_stats_format(config);
     }
     int rc = cli_check_path(target(o, config), err);
-    rc = rc < 0 ? rc : ty_run_report_check(request.stats, err);
+    rc = rc < 0 ? rc : ty_run_report_check(request.form, err);
+    for (size_t i = 0; rc >= 0 && i < o->trace.n; i++) {
+        rc = cli_check_path(cli_trace_path(o->trace.item[i]), err);
+    }
     rc = rc < 0 ? rc : cli_execute(o, run, ty_run_execute_figures, err);
+    for (size_t i = 0; rc == 0 && i < o->trace.n; i++) {
+        rc = write_fleet(run, &request, o->trace.item[i], err);
+    }
     rc = rc < 0 ? rc : ty_run_fleet(run, &request, &text, err);
     return cli_hand_over(rc, text, target(o, config), err);
 }
@@ -324,7 +348,7 @@ int cmd_explain(const struct cli_options *o)
 
 int cmd_fleet(const struct cli_options *o)
 {
-    struct ty_fleet_request request = {.stats = NULL};
+    struct ty_fleet_request request = {.form = NULL};
     uint32_t days;
     return fleet_options(o, &request, &days) != 0 ? 2 : plan_and(o, ty_run_new, fleet);
 }

@@ -163,6 +163,9 @@ const struct cli_option_row cli_option_rows[] = {
      "set a key of the run to compare with, FILE itself unless there is another"},
     {"trace", 0, CLI_LIST, AT(trace), BIT(run) | BIT(diff), "FORMAT:PATH", CLI_TAKES_TRACE, NULL,
      "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},
+    {"trace", 0, CLI_LIST, AT(trace), BIT(fleet), "FORMAT:PATH", CLI_TAKES_TEXT, NULL,
+     "one training that is played, as gantt (letters), svg (its days, goodput over checkpoints and "
+     "size) or chrome (for viewers); may be repeated"},
     {"ranks", 0, CLI_VALUE, AT(ranks), BIT(run) | BIT(report) | BIT(diff), "SELECTION",
      CLI_TAKES_WORD, "all|one-per-stage",
      "ranks that are shown: all, 0-15,64, tp=0,dp=0-1, one-per-stage, slowest:8"},

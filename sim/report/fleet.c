@@ -1,9 +1,13 @@
 /* fleet.c - the report of a whole training: where its days go, what they come to, what would be
  * worth how much. */
+#include "sim/report/fleet.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/compiler.h"
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
 #include "sim/document/json.h"
@@ -13,6 +17,7 @@
 
 #define DAY_S            86400.0
 #define DAYS_PLAYED      365.0
+#define DAYS_SHOWN       30.0
 #define HISTORIES_PLAYED 100u
 
 /* ---- JSON ---- */
@@ -230,33 +235,74 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
     put_changes(t, f);
 }
 
+/* ---- one history ---- */
+
+typedef void show_fn(struct ty_text *t, const struct ty_fleet *f, const struct ty_fleet_history *h);
+
+static int put_history(struct ty_text *t, const struct ty_fleet *f, show_fn *show,
+                       struct ty_err *err)
+{
+    struct ty_fleet_history h;
+    const int rc =
+        ty_fleet_history(&f->job.days, f->played_days * DAY_S, f->run->config->run.seed, &h);
+    if (rc == 0) {
+        show(t, f, &h);
+    }
+    free(h.item);
+    return rc < 0 ? ty_fail_memory(err) : 0;
+}
+
+static const struct form {
+    const char *name;
+    void (*put)(struct ty_text *t, const struct ty_fleet *f);
+    show_fn *show;
+} forms[] = {{"table", put_table, NULL},
+             {"json", put_json, NULL},
+             {"gantt", NULL, ty_fleet_gantt},
+             {"svg", NULL, ty_fleet_svg},
+             {"chrome", NULL, ty_fleet_chrome}};
+
+static int find_form(const char *name, const struct form **form, struct ty_err *err)
+{
+    const char *names[TY_COUNT(forms)];
+    char hint[TY_SUGGESTION];
+    for (size_t i = 0; i < TY_COUNT(forms); i++) {
+        names[i] = forms[i].name;
+        if (name == NULL || strcmp(name, names[i]) == 0) {
+            *form = &forms[i];
+            return 0;
+        }
+    }
+    return ty_fail(err, TY_EUSAGE,
+                   "%.40s: not a form of a training; write table, json, gantt, svg or chrome%s",
+                   name, ty_suggestion(name, names, TY_COUNT(names), hint));
+}
+
 int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *request, char **report,
                  struct ty_err *err)
 {
-    static const struct ty_fleet_request nothing = {.stats = NULL};
+    static const struct ty_fleet_request nothing = {.form = NULL};
     const struct ty_fleet_request *r = request != NULL ? request : &nothing;
+    const struct form *form = NULL;
     struct ty_text t = {.data = NULL};
     struct ty_fleet fleet;
     *report = NULL;
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "a fleet is asked for before the run was executed");
     }
-    const int json = r->stats != NULL ? ty_run_report_check(r->stats, err) : 0;
-    if (json < 0) {
-        return json;
-    }
-    const int rc =
-        ty_fleet_work_out(run, r->days > 0 ? r->days : DAYS_PLAYED,
-                          r->runs > 0 ? r->runs : HISTORIES_PLAYED, r->jobs, &fleet, err);
+    int rc = find_form(r->form, &form, err);
     if (rc < 0) {
         return rc;
     }
-    if (r->stats != NULL && strcmp(r->stats, "json") == 0) {
-        put_json(&t, &fleet);
-    } else {
-        put_table(&t, &fleet);
+    const double days = r->days > 0 ? r->days : form->show != NULL ? DAYS_SHOWN : DAYS_PLAYED;
+    const uint32_t runs = form->show != NULL ? 1 : r->runs > 0 ? r->runs : HISTORIES_PLAYED;
+    rc = ty_fleet_work_out(run, days, runs, r->jobs, &fleet, err);
+    if (rc == 0 && form->show != NULL) {
+        rc = put_history(&t, &fleet, form->show, err);
+    } else if (rc == 0) {
+        form->put(&t, &fleet);
     }
-    *report = ty_text_take(&t);
+    *report = rc == 0 ? ty_text_take(&t) : NULL;
     ty_text_release(&t);
-    return *report == NULL ? ty_fail_memory(err) : 0;
+    return rc == 0 && *report == NULL ? ty_fail_memory(err) : rc;
 }

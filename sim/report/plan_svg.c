@@ -9,6 +9,7 @@
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
 #include "sim/plan/search/row_text.h"
+#include "sim/report/axes.h"
 #include "sim/trainyard.h"
 #include "traces/svg/internal.h"
 
@@ -19,7 +20,6 @@
 #define BOTTOM   430.0
 #define TABLE    500.0 /* its first line */
 #define LINE     20.0
-#define TICKS    6.0 /* about as many on an axis */
 #define NUMBERED 12u /* layouts with a line in the table */
 #define GIB      1073741824.0
 #define APART    24.0 /* marks with numbers are at least so far from each other */
@@ -29,97 +29,35 @@
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73",
                                       "#cc79a7", "#e69f00", "#56b4e9"};
 
-struct axis {
-    double low, high; /* values at its ends */
-    double from, to;  /* where these are */
-    double step;      /* from tick to tick */
-};
-
 struct plot {
     const struct ty_plan_answer *answer;
     struct ty_text *out;
-    struct axis x, y;
+    struct ty_scale x, y;
     double unit_s; /* the x axis is in these: 1 or 1e-3 */
 };
 
-/* 1, 2 or 5 times a power of ten: about TICKS of them in a range. */
-static double nice_step(double range)
-{
-    const double raw = range / TICKS, power = pow(10, floor(log10(raw)));
-    const double head = raw / power;
-    return power * (head < 1.5 ? 1 : head < 3.5 ? 2 : head < 7.5 ? 5 : 10);
-}
-
-static void axis_of(struct axis *axis, double low, double high)
-{
-    const double range = high > low ? high - low : high > 0 ? high / 5 : 1;
-    axis->step = nice_step(range);
-    axis->low = floor(low / axis->step) * axis->step;
-    axis->high = ceil(high / axis->step) * axis->step;
-    axis->high = axis->high > axis->low ? axis->high : axis->low + axis->step;
-}
-
-static double at(const struct axis *axis, double value)
-{
-    return axis->from + (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
-}
-
 static double x_of(const struct plot *p, const struct ty_plan_row *row)
 {
-    return at(&p->x, row->step_s / p->unit_s);
+    return ty_scale_at(&p->x, row->step_s / p->unit_s);
 }
 
 static double y_of(const struct plot *p, double bytes)
 {
-    return at(&p->y, bytes / GIB);
+    return ty_scale_at(&p->y, bytes / GIB);
 }
 
 /* ---- axes ---- */
 
-static void put_text(struct ty_text *out, double x, double y, const char *anchor, const char *text)
-{
-    ty_text_add(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    ty_svg_put_escaped(out, text);
-    ty_text_add(out, "</text>\n");
-}
-
-static void put_ticks(struct plot *p)
-{
-    char word[WORD];
-    const double x_digits = p->x.step < 1 ? ceil(-log10(p->x.step)) : 0;
-    ty_text_add(p->out, "<g stroke=\"#ddd\">\n");
-    for (double v = p->x.low; v <= p->x.high + p->x.step / 2; v += p->x.step) {
-        ty_text_add(p->out, "<path d=\"M%.1f %.1fV%.1f\"/>\n", at(&p->x, v), TOP, BOTTOM);
-    }
-    for (double v = p->y.low; v <= p->y.high + p->y.step / 2; v += p->y.step) {
-        ty_text_add(p->out, "<path d=\"M%.1f %.1fH%.1f\"/>\n", LEFT, at(&p->y, v), RIGHT);
-    }
-    ty_text_add(p->out, "</g>\n");
-    for (double v = p->x.low; v <= p->x.high + p->x.step / 2; v += p->x.step) {
-        (void)ty_snprintf(word, sizeof(word), "%.*f", (int)x_digits, v);
-        put_text(p->out, at(&p->x, v), BOTTOM + 18, "middle", word);
-    }
-    for (double v = p->y.low; v <= p->y.high + p->y.step / 2; v += p->y.step) {
-        (void)ty_snprintf(word, sizeof(word), "%.0f", v);
-        put_text(p->out, LEFT - 8, at(&p->y, v) + 4, "end", word);
-    }
-}
-
 static void put_axes(struct plot *p, double capacity_B)
 {
-    put_ticks(p);
-    ty_text_add(p->out, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", LEFT,
-                TOP, BOTTOM, RIGHT);
-    put_text(p->out, (LEFT + RIGHT) / 2, BOTTOM + 38, "middle",
-             p->unit_s < 1 ? "time of a step, ms" : "time of a step, s");
-    ty_text_add(p->out,
-                "<text transform=\"translate(24 %.1f) rotate(-90)\" "
-                "text-anchor=\"middle\">memory of the fullest GPU, GiB</text>\n",
-                (TOP + BOTTOM) / 2);
+    ty_axes_put(p->out, &p->x, &p->y);
+    ty_axes_text(p->out, (LEFT + RIGHT) / 2, BOTTOM + 38, "middle",
+                 p->unit_s < 1 ? "time of a step, ms" : "time of a step, s");
+    ty_axes_text_up(p->out, 24, (TOP + BOTTOM) / 2, "memory of the fullest GPU, GiB");
     const double y = y_of(p, capacity_B);
     ty_text_add(p->out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#333\" stroke-dasharray=\"6 4\"/>\n",
                 LEFT, y, RIGHT);
-    put_text(p->out, RIGHT, y - 5, "end", "what a GPU has");
+    ty_axes_text(p->out, RIGHT, y - 5, "end", "what a GPU has");
 }
 
 /* ---- layouts ---- */
@@ -237,13 +175,13 @@ static void put_line(struct plot *p, const struct numbered *picked, uint32_t n, 
     char word[WORD];
     put_mark(p, picked[i].result, LEFT - 52, y - 4, true);
     (void)ty_snprintf(word, sizeof(word), "%u", (unsigned)(i + 1));
-    put_text(p->out, LEFT - 20, y, "end", word);
-    put_text(p->out, x_of(p, row) + 8, y_of(p, row->peak_B) - 6, "start", word);
+    ty_axes_text(p->out, LEFT - 20, y, "end", word);
+    ty_axes_text(p->out, x_of(p, row) + 8, y_of(p, row->peak_B) - 6, "start", word);
     (void)ty_snprintf(word, sizeof(word), "%u", (unsigned)ty_plan_gpus(&r->space));
-    put_text(p->out, LEFT + 30, y, "end", word);
-    put_text(p->out, LEFT + 110, y, "end", ty_words_seconds(row->step_s, word, sizeof(word)));
-    put_text(p->out, LEFT + 180, y, "end", ty_words_share(row->mfu, word, sizeof(word)));
-    put_text(p->out, LEFT + 270, y, "end", ty_words_bytes(row->peak_B, word, sizeof(word)));
+    ty_axes_text(p->out, LEFT + 30, y, "end", word);
+    ty_axes_text(p->out, LEFT + 110, y, "end", ty_words_seconds(row->step_s, word, sizeof(word)));
+    ty_axes_text(p->out, LEFT + 180, y, "end", ty_words_share(row->mfu, word, sizeof(word)));
+    ty_axes_text(p->out, LEFT + 270, y, "end", ty_words_bytes(row->peak_B, word, sizeof(word)));
     ty_text_add(p->out, "<text x=\"%.1f\" y=\"%.1f\">", LEFT + 290, y);
     put_layout(p, picked, n, i, true);
     ty_text_add(p->out, "</text>\n");
@@ -258,7 +196,7 @@ static void put_table(struct plot *p)
     struct numbered picked[NUMBERED];
     const uint32_t n = pick(p, picked);
     for (size_t i = 0; i < TY_COUNT(heads); i++) {
-        put_text(p->out, LEFT + heads[i].x, TABLE, "end", heads[i].head);
+        ty_axes_text(p->out, LEFT + heads[i].x, TABLE, "end", heads[i].head);
     }
     ty_text_add(p->out, "<text x=\"%.1f\" y=\"%.1f\">layout; all: ", LEFT + 290, TABLE);
     put_layout(p, picked, n, 0, false);
@@ -286,10 +224,8 @@ static void ranges(struct plot *p, double *capacity_B)
         }
     }
     p->unit_s = slow < 1 ? 1e-3 : 1;
-    p->x = (struct axis){.from = LEFT, .to = RIGHT};
-    p->y = (struct axis){.from = BOTTOM, .to = TOP};
-    axis_of(&p->x, fast / p->unit_s, slow / p->unit_s);
-    axis_of(&p->y, 0, fmax(peak, *capacity_B) / GIB);
+    p->x = ty_scale_linear(fast / p->unit_s, slow / p->unit_s, LEFT, RIGHT);
+    p->y = ty_scale_linear(0, fmax(peak, *capacity_B) / GIB, BOTTOM, TOP);
 }
 
 static void put_title(struct plot *p)
@@ -309,7 +245,7 @@ static void put_title(struct plot *p)
         (void)ty_snprintf(word, sizeof(word), "%u GPUs",
                           (unsigned)ty_plan_gpus(&p->answer->result[i].space));
         put_mark(p, i, LEFT + 8 + 120 * i, 72, true);
-        put_text(p->out, LEFT + 18 + 120 * i, 76, "start", word);
+        ty_axes_text(p->out, LEFT + 18 + 120 * i, 76, "start", word);
     }
 }
 
@@ -324,7 +260,7 @@ void ty_plan_svg(struct ty_text *out, const struct ty_plan_answer *answer)
                 WIDTH, answer->n_pareto > 0 ? TABLE + LINE * (NUMBERED + 1) : TOP);
     put_title(&p);
     if (answer->n_pareto == 0) {
-        put_text(out, WIDTH / 2, TOP - 12, "middle", "no layout fits");
+        ty_axes_text(out, WIDTH / 2, TOP - 12, "middle", "no layout fits");
     } else {
         ranges(&p, &capacity_B);
         put_axes(&p, capacity_B);

@@ -5,12 +5,14 @@ other step for it.
 usage: fleet.py TRAINYARD
 """
 import csv
+import gzip
 import json
 import math
 import pathlib
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 from sweep import partial
 from tap import Test
@@ -184,6 +186,35 @@ class Suite(Test):
         self.check("no energy without the node's power",
                    fleet("cluster.node_power=none")["energy_j_per_token"] is None, one)
 
+    def pictures(self):
+        sets = ("--set", "fleet.failures_per_1000_node_days=500", "--set", "fleet.spares=1", "--set",
+                "fleet.planned=0.3", "--days", "20", "-o", "null:")
+        done = self.trainyard("fleet", "fleet.yaml", *sets, "--trace", "gantt:days.txt", "--trace",
+                              "svg:days.svg", "--trace", "chrome:days.json.gz")
+        self.check("pictures are written", done.returncode == 0, done.stderr)
+        lines = (self.folder / "days.txt").read_text().splitlines()
+        self.check("a line a day, and what fails in it", len(lines) == 22
+                   and all(len(line) == 101 for line in lines[1:21])
+                   and set("=DR") <= set("".join(lines[1:21])), lines)
+        events = json.loads(gzip.decompress((self.folder / "days.json.gz").read_bytes()))
+        states = [e for e in events["traceEvents"] if e["ph"] == "X" and e["tid"] == 0]
+        gaps = [abs(a["ts"] + a["dur"] - b["ts"]) for a, b in zip(states, states[1:])]
+        self.check("slices have no holes between them", max(gaps) < 1
+                   and abs(states[-1]["ts"] + states[-1]["dur"] - 20 * 86400e6) < 1, max(gaps))
+        within = [e for e in events["traceEvents"] if e["ph"] == "X" and e["tid"] == 1]
+        self.check("checkpoints lie in work", within and all(any(
+            s["name"] == "work" and s["ts"] - 1 <= c["ts"]
+            and c["ts"] + c["dur"] <= s["ts"] + s["dur"] + 1 for s in states) for c in within[:200]),
+            within[:3])
+        picture = xml.etree.ElementTree.parse(self.folder / "days.svg").getroot()
+        self.check("the picture has a bar for every stretch, and two curves",
+                   len(picture.findall("{*}rect")) >= len(states)
+                   and sum("2" == p.get("stroke-width") for p in picture.findall("{*}path")) == 2,
+                   len(states))
+        done = self.trainyard("fleet", "fleet.yaml", "--trace", "jpeg:days")
+        self.check("no other form", done.returncode == 2 and "gantt" in done.stderr
+                   and not (self.folder / "days").exists(), done.stderr)
+
     def wrong(self):
         for sets, words in [
                 ("fleet.failures=[gpu]", "no rate behind the cause"),
@@ -214,6 +245,7 @@ def main():
         suite.days()
         suite.checkpoints()
         suite.causes()
+        suite.pictures()
         suite.wrong()
         print(f"1..{suite.n}")
         return 1 if suite.failed else 0

@@ -1,0 +1,25 @@
+/* fleet.h - pictures of a whole training. */
+#ifndef TY_REPORT_FLEET_H
+#define TY_REPORT_FLEET_H
+
+#include "sim/base/text.h"
+#include "sim/fleet/fleet.h"
+#include "sim/fleet/history.h"
+
+/* A line a day: what most of each quarter of an hour went to, failures before work. */
+void ty_fleet_gantt(struct ty_text *text, const struct ty_fleet *fleet,
+                    const struct ty_fleet_history *history);
+
+/* Slices for ui.perfetto.dev: what the job does, its checkpoints, failures; microseconds. */
+void ty_fleet_chrome(struct ty_text *text, const struct ty_fleet *fleet,
+                     const struct ty_fleet_history *history);
+
+/* Days as rows; goodput over the interval between checkpoints, and over the size of the job. */
+void ty_fleet_svg(struct ty_text *text, const struct ty_fleet *fleet,
+                  const struct ty_fleet_history *history);
+
+/* Of the page and the legend: in words, and its colour. */
+const char *ty_fleet_state_words(enum ty_fleet_state state);
+const char *ty_fleet_colour(enum ty_fleet_state state);
+
+#endif

@@ -1,0 +1,210 @@
+/* fleet_svg.c - a training as a picture: its days, and goodput over what decides it. */
+#include <math.h>
+#include <string.h>
+
+#include "sim/base/number_text.h"
+#include "sim/base/words.h"
+#include "sim/report/axes.h"
+#include "sim/report/fleet.h"
+#include "traces/svg/internal.h"
+
+#define DAY_S    86400.0
+#define WIDTH    960.0
+#define LEFT     84.0
+#define RIGHT    930.0
+#define TOP      92.0
+#define ROW      14.0 /* of a day, of which GAP is left free */
+#define GAP      3.0
+#define DAYS_MAX 60.0 /* drawn */
+#define PLOT     240.0
+#define POINTS   160u
+#define WORD     128u
+
+const char *ty_fleet_colour(enum ty_fleet_state state)
+{
+    /* Told apart by those who see no colours, too (Okabe and Ito 2008). */
+    static const char *const colours[TY_N_FLEET_STATES] = {
+        [TY_FLEET_WORK] = "#9fd4bf",    [TY_FLEET_CHECKPOINT] = "#56b4e9",
+        [TY_FLEET_LOST] = "#e69f00",    [TY_FLEET_DETECT] = "#d55e00",
+        [TY_FLEET_RESTART] = "#0072b2", [TY_FLEET_SPARES] = "#000000",
+        [TY_FLEET_PLANNED] = "#999999",
+    };
+    return colours[state];
+}
+
+static void put_head(struct ty_text *out, const struct ty_fleet *f, double height)
+{
+    char word[WORD];
+    ty_text_add(out,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
+                "font-family=\"sans-serif\" font-size=\"13\">\n"
+                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+                "<text x=\"24\" y=\"30\" font-size=\"18\" font-weight=\"bold\">",
+                WIDTH, height);
+    ty_svg_put_escaped(out,
+                       f->run->config->arch.name != NULL ? f->run->config->arch.name : "A job");
+    ty_words_seconds(1 / f->job.days.rate, word, sizeof(word));
+    ty_text_add(
+        out,
+        " on %u GPUs, day by day</text>\n<text x=\"24\" y=\"50\" fill=\"#555\">goodput %.2f "
+        "%%; %s between failures; seed %llu. trainyard %s</text>\n",
+        (unsigned)f->gpus, 100 * f->job.share[TY_FLEET_WORK],
+        f->job.days.rate > 0 ? word : "for ever", (unsigned long long)f->run->config->run.seed,
+        ty_version());
+}
+
+static void put_legend(struct ty_text *out)
+{
+    double x = LEFT;
+    for (int i = 0; i < TY_N_FLEET_STATES; i++) {
+        const char *words = ty_fleet_state_words((enum ty_fleet_state)i);
+        if (i != TY_FLEET_CHECKPOINT) {
+            ty_text_add(out, "<rect x=\"%.1f\" y=\"64\" width=\"12\" height=\"12\" fill=\"%s\"/>\n",
+                        x, ty_fleet_colour((enum ty_fleet_state)i));
+            ty_axes_text(out, x + 17, 75, "start", words);
+            x += 40 + 6.6 * (double)strlen(words);
+        }
+    }
+}
+
+/* A stretch from line to line. */
+static void put_stretch(struct ty_text *out, const struct ty_fleet_stretch *s, double days)
+{
+    for (double day = floor(s->start_s / DAY_S); day < days && day * DAY_S < s->end_s; day++) {
+        const double from = fmax(s->start_s - day * DAY_S, 0);
+        const double to = fmin(s->end_s - day * DAY_S, DAY_S);
+        const double width = (to - from) / DAY_S * (RIGHT - LEFT);
+        if (width > 0) {
+            ty_text_add(out,
+                        "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" "
+                        "fill=\"%s\"/>\n",
+                        LEFT + from / DAY_S * (RIGHT - LEFT), TOP + day * ROW, fmax(width, 0.4),
+                        ROW - GAP, ty_fleet_colour(s->state));
+        }
+    }
+}
+
+/* Returns where they end. */
+static double put_days(struct ty_text *out, const struct ty_fleet_history *h)
+{
+    const double days = fmin(ceil(h->length_s / DAY_S), DAYS_MAX);
+    char word[WORD];
+    for (size_t i = 0; i < h->n; i++) {
+        put_stretch(out, &h->item[i], days);
+    }
+    for (double day = 0; day < days; day++) {
+        if (days < 15 || fmod(day, 5) == 0) {
+            (void)ty_snprintf(word, sizeof(word), "day %.0f", day);
+            ty_axes_text(out, LEFT - 8, TOP + day * ROW + 10, "end", word);
+        }
+    }
+    const double end = TOP + days * ROW;
+    for (double hour = 0; hour <= 24; hour += 6) {
+        (void)ty_snprintf(word, sizeof(word), "%.0f h", hour);
+        ty_axes_text(out, LEFT + hour / 24 * (RIGHT - LEFT), end + 12, "middle", word);
+    }
+    return end + 16;
+}
+
+/* ---- goodput over something ---- */
+
+typedef void vary_fn(const struct ty_fleet *f, double value, struct ty_fleet_job *job);
+
+static void other_interval(const struct ty_fleet *f, double value, struct ty_fleet_job *job)
+{
+    struct ty_fleet_options o = f->options;
+    o.checkpoint.every_s = value;
+    ty_fleet_job(&o, f->nodes, f->gpus, job);
+}
+
+/* Spares enough, and checkpoints as often as is best. */
+static void other_size(const struct ty_fleet *f, double value, struct ty_fleet_job *job)
+{
+    struct ty_fleet_options o = f->options;
+    o.spares = TY_FLEET_SPARES_ENOUGH;
+    o.checkpoint.every_s = 0;
+    ty_fleet_job(&o, (uint32_t)ceil(f->nodes * value / f->gpus), (uint32_t)value, job);
+}
+
+static double value_at(const struct ty_scale *x, uint32_t i)
+{
+    return x->low * pow(x->high / x->low, (double)i / POINTS);
+}
+
+/* From the least goodput, in percent, to all. */
+static struct ty_scale goodput_scale(const struct ty_fleet *f, const struct ty_scale *x,
+                                     vary_fn *vary, double top)
+{
+    struct ty_fleet_job job;
+    double least = f->job.share[TY_FLEET_WORK];
+    for (uint32_t i = 0; i <= POINTS; i++) {
+        vary(f, value_at(x, i), &job);
+        least = fmin(least, job.share[TY_FLEET_WORK]);
+    }
+    return ty_scale_linear(100 * least, 100, top + PLOT, top);
+}
+
+static void put_curve(struct ty_text *out, const struct ty_fleet *f, const struct ty_scale *x,
+                      const struct ty_scale *y, vary_fn *vary)
+{
+    struct ty_fleet_job job;
+    ty_text_add(out, "<path fill=\"none\" stroke=\"#0072b2\" stroke-width=\"2\" d=\"");
+    for (uint32_t i = 0; i <= POINTS; i++) {
+        const double value = value_at(x, i);
+        vary(f, value, &job);
+        ty_text_add(out, "%c%.1f %.1f", i == 0 ? 'M' : 'L', ty_scale_at(x, value),
+                    ty_scale_at(y, 100 * job.share[TY_FLEET_WORK]));
+    }
+    ty_text_add(out, "\"/>\n");
+}
+
+/* A line up to the curve with its name. */
+static void put_here(struct ty_text *out, const struct ty_scale *x, const struct ty_scale *y,
+                     double value, double goodput, const char *name)
+{
+    const double at = ty_scale_at(x, value);
+    ty_text_add(out,
+                "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#d55e00\" stroke-dasharray=\"4 3\"/>\n"
+                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"#d55e00\"/>\n",
+                at, y->from, ty_scale_at(y, 100 * goodput), at, ty_scale_at(y, 100 * goodput));
+    ty_axes_text(out, at + 8, y->from - 8, "start", name);
+}
+
+static void put_intervals(struct ty_text *out, const struct ty_fleet *f, double top)
+{
+    const double here = f->job.days.every_s;
+    const struct ty_scale x = ty_scale_log(here / 30, here * 30, LEFT, RIGHT);
+    const struct ty_scale y = goodput_scale(f, &x, other_interval, top);
+    ty_axes_put(out, &x, &y);
+    ty_axes_text(out, (LEFT + RIGHT) / 2, top + PLOT + 38, "middle",
+                 "work between two checkpoints, s");
+    ty_axes_text_up(out, 24, top + PLOT / 2, "goodput, %");
+    put_curve(out, f, &x, &y, other_interval);
+    put_here(out, &x, &y, here, f->job.share[TY_FLEET_WORK], "this job");
+}
+
+static void put_sizes(struct ty_text *out, const struct ty_fleet *f, double top)
+{
+    const struct ty_scale x = ty_scale_log(fmin(256, f->gpus), fmax(131072, f->gpus), LEFT, RIGHT);
+    const struct ty_scale y = goodput_scale(f, &x, other_size, top);
+    ty_axes_put(out, &x, &y);
+    ty_axes_text(out, (LEFT + RIGHT) / 2, top + PLOT + 38, "middle",
+                 "GPUs of the job; spares enough, and checkpoints as often as is best");
+    ty_axes_text_up(out, 24, top + PLOT / 2, "goodput, %");
+    put_curve(out, f, &x, &y, other_size);
+    put_here(out, &x, &y, f->gpus, f->job.share[TY_FLEET_WORK], "this job");
+}
+
+void ty_fleet_svg(struct ty_text *out, const struct ty_fleet *f, const struct ty_fleet_history *h)
+{
+    const double days = fmin(ceil(h->length_s / DAY_S), DAYS_MAX);
+    const double plots = f->job.days.rate > 0 ? 2 : 0; /* nothing fails: nothing to choose */
+    put_head(out, f, TOP + days * ROW + 40 + plots * (PLOT + 70));
+    put_legend(out);
+    const double end = put_days(out, h);
+    if (plots > 0) {
+        put_intervals(out, f, end + 24);
+        put_sizes(out, f, end + 24 + PLOT + 70);
+    }
+    ty_text_add(out, "</svg>\n");
+}
