@@ -271,6 +271,9 @@ static int explain(const struct ty_run *run, struct ty_text *t, struct ty_err *e
         rc = ty_report_jobs_explain(run, f.step_s, t);
     }
     if (rc == 0) {
+        rc = ty_report_schemes(run, t, err);
+    }
+    if (rc == 0) {
         rc = ty_report_changes(run, t, err);
     }
     if (rc == 0) {

@@ -24,7 +24,7 @@ static void put_set(struct ty_text *t, const char *set)
 }
 
 /* What to type, and what that takes the place of. */
-static void put_sets(struct ty_text *t, const struct ty_change *change)
+void ty_report_sets(struct ty_text *t, const struct ty_change *change)
 {
     for (uint32_t i = 0; i < change->n; i++) {
         ty_text_add(t, "%s--set ", i == 0 ? "" : " ");
@@ -55,7 +55,7 @@ static void put_row(struct ty_text *t, const struct ty_neighbour *n, const struc
     ty_text_pad(t, VERDICT_COLUMN);
     ty_text_add(t, "%s", ty_verdict_word(n->trial.verdict));
     ty_text_pad(t, SET_COLUMN);
-    put_sets(t, &n->change);
+    ty_report_sets(t, &n->change);
 }
 
 static void put_same(struct ty_text *t, const struct ty_neighbours *all)

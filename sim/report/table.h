@@ -58,8 +58,15 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
 struct ty_path_sums {
     double compute, nvlink, network; /* s, by what would make them shorter */
 };
+struct ty_change;
+void ty_report_sets(struct ty_text *text,
+                    const struct ty_change *change); /* a line: what to type */
 int ty_report_changes(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 int ty_report_what_if(const struct ty_run *run, double tokens_per_s,
                       const struct ty_path_sums *path, struct ty_text *text, struct ty_err *err);
+
+/* explain_schemes.c: the ways to cut products over the tensor ranks that there are, and what
+ * decides between them; nothing where so many ranks are no grid. */
+int ty_report_schemes(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 #endif

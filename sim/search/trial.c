@@ -72,6 +72,11 @@ static void see(const struct ty_run *run, void *arg)
     t->step_s = f.step_s;
     t->tokens_per_s = f.tokens_per_s;
     t->bubble = f.bubble_fraction;
+    for (int b = 0; b < TY_N_BUCKETS; b++) {
+        const bool computes = run->lowered.program.words->buckets[b].pace == TY_PACE_COMPUTES;
+        t->compute_s += computes ? f.bucket_s[b] : 0;
+    }
+    t->tensor_s = f.bucket_s[TY_BUCKET_EXPOSED_TENSOR];
     t->peak_B = bill.total_B;
     t->capacity_B = bill.capacity_B;
     t->verdict = ty_bill_verdict(&bill, bill.capacity_B);

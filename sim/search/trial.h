@@ -8,7 +8,8 @@ struct ty_trial {
     struct ty_config config; /* complete; of ty_trial_config, then altered */
     int rc;                  /* 0; why it could not be planned or executed */
     double step_s, tokens_per_s, bubble;
-    double peak_B, capacity_B; /* of the stage that needs most of its GPUs' memory */
+    double compute_s, tensor_s; /* of a GPU and step, mean: computing, waiting for tensor ranks */
+    double peak_B, capacity_B;  /* of the stage that needs most of its GPUs' memory */
     enum ty_verdict verdict;
     double held; /* most micro-batches' worth of activations that a GPU holds */
 };
