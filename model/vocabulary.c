@@ -49,6 +49,9 @@ const struct ty_vocabulary ty_transformer_words = {
     .closes = TY_STREAM_DATA,
     .closing = TY_BUCKET_EXPOSED_DATA,
     .closed = "data communication",
+    .beside =
+        1u << TY_STREAM_H2D | 1u << TY_STREAM_D2H | 1u << TY_STREAM_NVME | 1u << TY_STREAM_HOST,
+    .besides = TY_BUCKET_EXPOSED_OFFLOAD,
     .fill = TY_BUCKET_BUBBLE_FILL,
     .stall = TY_BUCKET_BUBBLE_STALL,
     .drain = TY_BUCKET_BUBBLE_DRAIN,

@@ -20,7 +20,11 @@
     X(EXPERT, "expert comm", 18, LAYER)                                                            \
     X(ROW, "row comm", 19, LAYER)                                                                  \
     X(COLUMN, "column comm", 20, LAYER)                                                            \
-    X(DEPTH, "depth comm", 21, LAYER)
+    X(DEPTH, "depth comm", 21, LAYER)                                                              \
+    X(H2D, "h2d", 22, LAYER)                                                                       \
+    X(D2H, "d2h", 23, LAYER)                                                                       \
+    X(NVME, "nvme", 24, LAYER)                                                                     \
+    X(HOST, "host", 25, LAYER)
 
 enum ty_stream {
     TY_STREAM_FIRST = TY_STREAM_COMPUTE,
@@ -49,7 +53,9 @@ enum ty_stream {
     X(COMM_DATA, "comm.dp", "thread_state_unknown", "data comm", EXPOSED_DATA, false)              \
     X(COMM_PIPELINE, "comm.pp", "thread_state_uninterruptible", "p2p", EXPOSED_PIPELINE, false)    \
     X(COMM_CONTEXT, "comm.cp", "olive", "context comm", EXPOSED_CONTEXT, false)                    \
-    X(COMM_EXPERT, "comm.ep", "rail_animation", "expert comm", EXPOSED_EXPERT, false)
+    X(COMM_EXPERT, "comm.ep", "rail_animation", "expert comm", EXPOSED_EXPERT, false)              \
+    X(OFFLOAD, "offload", "rail_idle", "offload", EXPOSED_OFFLOAD, false)                          \
+    X(HOST, "host", "rail_load", "host", EXPOSED_OFFLOAD, false)
 
 enum ty_category {
 #define X(id, ...) TY_CAT_##id,
@@ -76,6 +82,8 @@ enum ty_category {
       {"#d9e0b4", "#d5d8b8", "context", "M0 6h12", 12, 30, false})                                 \
     X(EXPOSED_EXPERT, "exposed_expert", WAITS, "exposed expert", 7,                                \
       {"#fbc1bd", "#e0c4c4", "expert", "M0 6h12", 12, 60, false})                                  \
+    X(EXPOSED_OFFLOAD, "exposed_offload", WAITS, "exposed offload", 9,                             \
+      {"#cfe0e8", "#d0d8dc", "offload", "M0 6h12", 12, 75, false})                                 \
     X(BUBBLE_FILL, "bubble_fill", IDLES, "fill", 1,                                                \
       {"#e7ebf2", "#f1f1f1", "fill", "M2 2h.01M9 9h.01", 14, 0, true})                             \
     X(BUBBLE_STALL, "bubble_stall", IDLES, "stall", 2,                                             \

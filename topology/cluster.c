@@ -259,6 +259,25 @@ const struct ty_field ty_cluster_fields[] = {
              "communicator_memory times the communicators of the layout"),
     VALUE(fragmentation, overhead.fragmentation, RATIO, 0, 1, "4 %",
           "memory lost to fragmentation and workspaces, as share of the model's bytes"),
+    /* What is beside the GPUs matters to a layout that keeps something there. */
+    ROW_AT("host", host.memory, QUANTITY, .inner = "memory", .dim = TY_DIM_BYTES, .min = 1e6,
+           .max = 1e16, .fallback = "1 TB", .doc = "memory of a node, bytes"),
+    VALUE(host.bandwidth, host.bandwidth, BYTES_PER_S, 1e6, 1e15, "400 GB/s",
+          "bandwidth of that memory, all sockets, B/s (guess: 16 channels of DDR4-3200)"),
+    OPTIONAL(host.adam, host.adam, COUNT, 1e6, 1e14, "auto",
+             "parameters a second that the processors of a node update; auto: half of "
+             "host.bandwidth over 30 B (DeepSpeed's CPU Adam on a DGX-2: 109 to 125 GB/s)"),
+    VALUE(host.link, host.link, BYTES_PER_S, 1e6, 1e14, "25 GB/s",
+          "bandwidth between a GPU and that memory, each way, B/s (PCIe 4.0 x16)"),
+    ROW_AT("host.gpus_per_link", host.gpus_per_link, UINT, .min = 1, .max = 1024, .fallback = "1",
+           .doc = "GPUs that share it"),
+    ROW_AT("nvme", nvme.capacity, QUANTITY, .inner = "capacity", .dim = TY_DIM_BYTES, .min = 1e6,
+           .max = 1e18, .fallback = "none", .blank = "none",
+           .doc = "room on the drives of a node, bytes"),
+    VALUE(nvme.read, nvme.read, BYTES_PER_S, 1e6, 1e14, "25 GB/s",
+          "what all drives of a node read, B/s (guess: 8 of 3.2 GB/s)"),
+    VALUE(nvme.write, nvme.write, BYTES_PER_S, 1e6, 1e14, "15 GB/s",
+          "what they write, B/s (guess: 8 of 1.9 GB/s)"),
     ROW_AT("node_power", node_power, QUANTITY, .dim = TY_DIM_WATTS, .min = 1, .max = 1e6,
            .fallback = "none", .blank = "none", .aside = true,
            .doc = "most that a node may draw by its data sheet, W; none: no energy is told"),
@@ -270,6 +289,11 @@ const struct ty_field ty_cluster_fields[] = {
 };
 
 const uint32_t ty_n_cluster_fields = TY_COUNT(ty_cluster_fields);
+
+/* CPU Adam reaches half of the memory's bandwidth, on 28 to 32 bytes a parameter (Ren et al. 2021,
+ * table 4: 3.9e9 a second on two Xeon 8168 of 128 GB/s each). */
+#define HOST_ADAM_SHARE 0.5
+#define HOST_ADAM_B     30
 
 static void derive(struct ty_cluster *cluster)
 {
@@ -284,6 +308,9 @@ static void derive(struct ty_cluster *cluster)
         if (cluster->gpu.attention[i].rate_max <= 0) {
             cluster->gpu.attention[i].rate_max = share[i] * (bf16 > fp16 ? bf16 : fp16);
         }
+    }
+    if (cluster->host.adam <= 0) {
+        cluster->host.adam = HOST_ADAM_SHARE * cluster->host.bandwidth / HOST_ADAM_B;
     }
     if (cluster->net.nics == 0) {
         cluster->net.nics = cluster->gpus_per_node;

@@ -153,6 +153,19 @@ struct ty_overhead {
     double fragmentation; /* share of the model's bytes: allocator, workspaces */
 };
 
+/* What a node has beside its GPUs, and how they reach it (topology/host.h). */
+struct ty_host {
+    double memory;          /* B */
+    double bandwidth;       /* B/s of that memory, reads and writes together, all sockets */
+    double adam;            /* parameters/s that its processors update; auto: by bandwidth */
+    double link;            /* B/s between it and a GPU, each way (PCIe) */
+    uint32_t gpus_per_link; /* that share it */
+};
+struct ty_nvme {
+    double capacity;    /* B, all drives of a node; 0: none */
+    double read, write; /* B/s, all drives together */
+};
+
 struct ty_cluster {
     const char *preset, *gpu_preset; /* names; NULL: spelled out */
     uint32_t nodes, gpus_per_node;
@@ -163,6 +176,8 @@ struct ty_cluster {
     struct ty_sharp sharp;
     struct ty_collectives collectives;
     struct ty_overhead overhead;
+    struct ty_host host;
+    struct ty_nvme nvme;
     const char *operators; /* a table of kernels, made gpu.operator_table; NULL: none */
     /* Parts that differ from what is above, and what ty_exceptions_read made of them; NULL:
      * none. */

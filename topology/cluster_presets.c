@@ -77,7 +77,36 @@ static const char dgx1_v100[] = NCCL_STEPS INFINIBAND
     "nic_bandwidth: 100 Gb/s          # NVIDIA DGX-1 data sheet: EDR InfiniBand\n"
     "net_ring_factor: 1.9             # NCCL: before Ampere\n"
     "net_p2p_efficiency: 0.8          # guess 15 %: as A100\n"
-    "net_p2p_latency: 15 us           # guess 30 %: as A100\n";
+    "net_p2p_latency: 15 us           # guess 30 %: as A100\n"
+    "host: {memory: 512 GB,           # NVIDIA DGX-1 data sheet\n"
+    "  bandwidth: 154 GB/s,           # 8 channels of DDR4-2400\n"
+    "  link: 12 GB/s,                 # PCIe 3.0 x16, ZeRO-Infinity's slides\n"
+    "  gpus_per_link: 2}              # two below each switch\n";
+
+/* What is not of the node is that of dgx1-v100. */
+static const char dgx2_v100[] = NCCL_STEPS INFINIBAND
+    "gpu: v100-sxm2-32g\n"
+    "gpus_per_node: 16                # NVIDIA DGX-2 data sheet\n"
+    "nvlink_bandwidth: 150 GB/s       # NVIDIA DGX-2 data sheet: six links of 25 GB/s, NVSwitch\n"
+    "nvlink_efficiency: 0.47          # slides of ZeRO-Infinity: a gather gets 70 GB/s\n"
+    "nvlink_pair_efficiency: 0.8      # guess 15 %\n"
+    "nvlink_latency: 38 us            # guess: as A100\n"
+    "nvlink_p2p_efficiency: 0.8       # guess: as A100\n"
+    "nvlink_p2p_latency: 8 us         # guess: as A100\n"
+    "nics_per_node: 8                 # NVIDIA DGX-2 data sheet\n"
+    "nic_bandwidth: 100 Gb/s          # NVIDIA DGX-2 data sheet: EDR InfiniBand\n"
+    "net_ring_factor: 1.9             # NCCL: before Ampere\n"
+    "net_p2p_efficiency: 0.8          # guess 15 %: as A100\n"
+    "net_p2p_latency: 15 us           # guess 30 %: as A100\n"
+    "host: {memory: 1.5 TB,           # NVIDIA DGX-2 data sheet\n"
+    "  bandwidth: 256 GB/s,           # two Xeon 8168, 6 channels of DDR4-2666 each\n"
+    "  adam: 3.9e9,                   # Ren et al. 2021, table 4: 1.03 s for 4e9\n"
+    "  link: 12 GB/s,                 # slides of ZeRO-Infinity: one GPU alone\n"
+    "  gpus_per_link: 4}              # PCIe 3.0 switches, one x16 up for four; paper: 3 GB/s "
+    "each\n"
+    "nvme: {capacity: 28 TB,          # slides of ZeRO-Infinity\n"
+    "  read: 28 GB/s,                 # the same: 1.75 GB/s a GPU\n"
+    "  write: 24 GB/s}                # guess 30 %: as a drive that DeepNVMe was timed on\n";
 
 #define A100_LINKS                                                                                 \
     NCCL_STEPS                                                                                     \
@@ -105,8 +134,15 @@ static const char dgx1_v100[] = NCCL_STEPS INFINIBAND
     "nic_bandwidth: 200 Gb/s          # NVIDIA DGX A100 data sheet: HDR InfiniBand\n"              \
     "net_ring_factor: 1.4             # NCCL: Ampere and later\n"
 
-static const char dgx_a100_40[] = "gpu: a100-sxm-40g\n" DGX_A100;
-static const char dgx_a100_80[] = "gpu: a100-sxm-80g\n" DGX_A100;
+/* Memory and drives by data sheet; 3.5 and 2 GB/s each of these: guess 30 %. */
+#define DGX_A100_HOST(memory, drives)                                                              \
+    "host: {memory: " memory ", bandwidth: 410 GB/s, link: 25 GB/s, gpus_per_link: 2}\n"           \
+    "nvme: " drives "\n"
+
+static const char dgx_a100_40[] = "gpu: a100-sxm-40g\n" DGX_A100 DGX_A100_HOST(
+    "1 TB", "{capacity: 15.4 TB, read: 14 GB/s, write: 8 GB/s}");
+static const char dgx_a100_80[] = "gpu: a100-sxm-80g\n" DGX_A100 DGX_A100_HOST(
+    "2 TB", "{capacity: 30.7 TB, read: 28 GB/s, write: 16 GB/s}");
 
 #define AWS_P4                                                                                     \
     A100_LINKS                                                                                     \
@@ -154,8 +190,14 @@ static const char polaris[] =
 #define H800_LINKS                                                                                 \
     HOPPER "nvlink_bandwidth: 200 GB/s       # DeepSeek-AI 2025: 400 GB/s both ways\n"
 
-static const char dgx_h100[] = "gpu: h100-sxm\n" H100_LINKS INFINIBAND;
-static const char dgx_h200[] = "gpu: h200-sxm\n" H100_LINKS INFINIBAND;
+/* NVIDIA DGX H100 and H200 data sheets; 16 channels of DDR5-4800, PCIe 5.0 x16; drives as those of
+ * DGX A100, twice as fast: guess 30 %. */
+#define DGX_H100_HOST                                                                              \
+    "host: {memory: 2 TB, bandwidth: 614 GB/s, link: 52 GB/s}\n"                                   \
+    "nvme: {capacity: 30.7 TB, read: 50 GB/s, write: 30 GB/s}\n"
+
+static const char dgx_h100[] = "gpu: h100-sxm\n" H100_LINKS INFINIBAND DGX_H100_HOST;
+static const char dgx_h200[] = "gpu: h200-sxm\n" H100_LINKS INFINIBAND DGX_H100_HOST;
 /* Shares of the links are those of H100. */
 static const char dgx_h800[] = "gpu: h800-sxm\n" H800_LINKS INFINIBAND;
 /* 32 cards of 100 Gb/s, four to a GPU: the links are those of eight of 400. */
@@ -210,6 +252,10 @@ const struct ty_preset ty_cluster_presets[] = {
      .summary = "8 V100 32 GB on NVLink, 4 x EDR InfiniBand",
      .source = "NVIDIA DGX-1 data sheet; VIA-Research/vTrain; NVIDIA/nccl tuning.cc",
      .text = dgx1_v100},
+    {.name = "dgx2-v100",
+     .summary = "16 V100 32 GB on NVSwitch, 8 x EDR InfiniBand",
+     .source = "NVIDIA DGX-2 data sheet; ZeRO-Infinity, slides of SC21; Ren et al. 2021",
+     .text = dgx2_v100},
     {.name = "dgx-a100-40g",
      .summary = "8 A100 40 GB on NVSwitch, 8 x HDR InfiniBand",
      .source = "NVIDIA DGX A100 data sheet; VIA-Research/vTrain; microsoft/vidur; NVIDIA/nccl",

@@ -15,6 +15,8 @@ const LOOKS = {
   'comm.pp': ['Messages', '#b67d8f', '#cc79a7', ['level', '#ffffff']],
   'comm.cp': ['Context parallel', '#ffa733', '#e69f00', ['up', '#dddddd']],
   'comm.ep': ['Expert parallel', '#f44a3f', '#d55e00', ['cross', '#dddddd']],
+  'offload': ['Offload', '#4e9bb9', '#56b4e9', ['level', '#dddddd']],
+  'host': ['Host optimizer', '#2f7f5f', '#009e73', ['dots', '#555555']],
   'bubble_fill': ['Bubble: fill', '#8e7cc3', '#7a7a7a', ['up', '#ffffff']],
   'bubble_stall': ['Bubble: stall', '#d9534f', '#222222', ['up', '#ffffff']],
   'bubble_drain': ['Bubble: drain', '#6b8fa3', '#a5a5a5', ['up', '#ffffff']],
@@ -23,6 +25,7 @@ const LOOKS = {
   'exposed_tensor': ['Exposed tensor', '#e07b00', '#e69f00', ['up', '#ffffff']],
   'exposed_context': ['Exposed context', '#e09020', '#e69f00', ['up', '#dddddd']],
   'exposed_expert': ['Exposed expert', '#d33a30', '#d55e00', ['cross', '#dddddd']],
+  'exposed_offload': ['Exposed offload', '#3a7f9c', '#56b4e9', ['level', '#dddddd']],
   'deadlock': ['Deadlock', '#b3261e', '#000000', ['cross', '#ffffff']],
 };
 const PALETTES = [['trace', 'as in traces'], ['safe', 'colour-blind safe'], ['print', 'patterns, for print']];

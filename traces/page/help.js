@@ -14,6 +14,8 @@ const MEANINGS = {
   'comm.pp': 'activations to the next stage, gradients to the one before',
   'comm.cp': 'pieces of the sequence among GPUs that share it',
   'comm.ep': 'tokens to the experts and back',
+  'offload': 'states on their way between the GPU, the memory of its node and its drives',
+  'host': 'the processors of the node update parameters',
   'deadlock': 'it waits for something that never comes',
 };
 

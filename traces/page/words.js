@@ -77,6 +77,7 @@ const IDLE = {
   exposed_tensor: ['exposed tensor-parallel', 'a tensor-parallel collective ran and nothing hid it'],
   exposed_context: ['exposed context-parallel', 'a context-parallel collective ran and nothing hid it'],
   exposed_expert: ['exposed expert-parallel', 'tokens were on their way to experts and nothing hid it'],
+  exposed_offload: ['exposed offload', 'states were on their way to or from the host, or updated there, and nothing hid it'],
 };
 
 const BUCKET_WORDS = {
@@ -84,7 +85,7 @@ const BUCKET_WORDS = {
   optimizer: 'optimizer', bubble_fill: 'bubble: fill', bubble_stall: 'bubble: stall',
   bubble_drain: 'bubble: drain', exposed_pipeline: 'exposed messages', exposed_data: 'exposed data',
   exposed_tensor: 'exposed tensor', exposed_context: 'exposed context',
-  exposed_expert: 'exposed expert',
+  exposed_expert: 'exposed expert', exposed_offload: 'exposed offload',
 };
 
 /* Where all runs stopped, what they wait for in the end never comes. */

@@ -248,23 +248,41 @@ static void visit_op(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     }
 }
 
-/* From the last compute operation to the makespan: data communication that still runs, then
- * nothing. `data_end` comes from the last operation of the data stream. */
-static void tail(struct walk *w, const struct ty_op *data, uint64_t data_ordinal)
+/* The last operations of streams whose work may go on after the last computation. */
+struct lasts {
+    const struct ty_op *op[TY_MAX_STREAMS]; /* by stream; NULL: none */
+    uint64_t ordinal[TY_MAX_STREAMS];
+};
+
+static void note_last(struct lasts *lasts, const struct ty_vocabulary *words,
+                      const struct ty_op *op, uint64_t ordinal)
 {
-    const struct ty_timeline *t = w->gaps->timeline;
+    if (op->stream == words->closes || (words->beside >> op->stream & 1u) != 0) {
+        lasts->op[op->stream] = op;
+        lasts->ordinal[op->stream] = ordinal;
+    }
+}
+
+/* From the last compute operation to the makespan: what is done beside the GPU, data communication
+ * that still runs, then nothing. */
+static void tail(struct walk *w, const struct lasts *lasts)
+{
+    const struct ty_vocabulary *words = w->p->words;
     for (uint32_t i = 0; i < w->n; i++) {
         const uint32_t m = member_of(w, i);
         const ty_ps until = computed_until(w, i);
-        ty_ps busy = until;
-        if (data != NULL) {
-            const ty_ps end = ty_timeline_starts(t, w->gang, data_ordinal)[m] +
-                              ty_timeline_dur(t, w->gang, data, data_ordinal, m);
-            busy = end > until ? end : until;
+        ty_ps beside = until;
+        for (uint32_t s = 0; words->beside >> s != 0; s++) {
+            const ty_ps end =
+                s == words->closes ? 0 : end_of(w, lasts->op[s], lasts->ordinal[s], m);
+            beside = end > beside ? end : beside;
         }
-        emit(w, i, until, busy, w->p->words->closing, NULL, TY_NO_EVENT);
+        const ty_ps end = end_of(w, lasts->op[words->closes], lasts->ordinal[words->closes], m);
+        const ty_ps busy = end > beside ? end : beside;
+        emit(w, i, until, beside, words->besides, NULL, TY_NO_EVENT);
+        emit(w, i, beside, busy, words->closing, NULL, TY_NO_EVENT);
         emit(w, i, busy, w->gaps->over[w->gang->tenant],
-             w->peers > 1 ? w->p->words->drain : w->p->words->closing, NULL, TY_NO_EVENT);
+             w->peers > 1 ? words->drain : words->closing, NULL, TY_NO_EVENT);
     }
 }
 
@@ -282,8 +300,7 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
                      .arg = arg};
     const struct ty_tenant *tenant = p->n_tenants > 0 ? &p->tenants[w.gang->tenant] : NULL;
     const bool overlapping = tenant != NULL ? tenant->overlapping_steps : p->overlapping_steps;
-    const struct ty_op *data = NULL;
-    uint64_t data_ordinal = 0;
+    struct lasts lasts = {.op = {NULL}};
     if (tenant != NULL ? tenant->observed : p->observed) {
         for (uint32_t i = 0; i < n; i++) {
             ty_observed_walk(gaps->timeline, gang, member_of(&w, i), gaps->over[w.gang->tenant],
@@ -302,12 +319,9 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
         const struct ty_op *ops = ty_pass_ops(p, pass);
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             visit_op(&w, &ops[k], pass->first_op + k);
-            if (ops[k].stream == p->words->closes) {
-                data = &ops[k];
-                data_ordinal = pass->first_op + k;
-            }
+            note_last(&lasts, p->words, &ops[k], pass->first_op + k);
         }
     }
     w.times = 1;
-    tail(&w, data, data_ordinal);
+    tail(&w, &lasts);
 }
