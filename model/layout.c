@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "model/check.h"
+#include "model/offload.h"
 #include "model/parallel.h"
 #include "topology/exceptions.h"
 
@@ -118,6 +119,7 @@ const struct ty_field ty_layout_fields[] = {
         .fallback = "auto", .blank = "auto", .example = "[4, 2] or [full:2+selective:3, 4]",
         .doc = "how many of the first layers of each virtual stage layout.recompute is for, or of "
                "all stages alike; with words, what of so many layers is computed again; auto: all"),
+    TY_OFFLOAD_ROWS(ROW),
 };
 
 const uint32_t ty_n_layout_fields = TY_COUNT(ty_layout_fields);
@@ -418,6 +420,7 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
     ty_framework_finish(&layout->framework, arch->dtype);
     layout->stages = layout->pipeline * c.chunks;
     int rc = ty_check_first(check_supported(&c), ty_layout_find_modes(layout, section, arch, err));
+    rc = ty_check_first(rc, ty_offload_finish(layout, section, err));
     /* each needs what the one before establishes */
     derive_inner(&c);
     for (size_t i = 0; ty_parallels[i] != NULL && rc == 0; i++) {
@@ -433,6 +436,7 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
     }
     if (rc == 0) {
         rc = ty_check_first(ty_check_first(check_shard(&c), check_zero(&c)), check_batch(&c));
+        rc = ty_check_first(rc, ty_offload_check(layout, section, err));
     }
     const int stages = check_stages(&c);
     rc = ty_check_first(rc, stages);

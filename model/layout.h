@@ -52,6 +52,26 @@ enum ty_summa {
     TY_SUMMA_GATHER
 };
 
+/* Systems that keep states beside the GPU, and where what they keep may live (model/offload.h). */
+enum ty_offload_system {
+    TY_OFFLOAD_NONE,
+    TY_OFFLOAD_ZERO_OFFLOAD,
+    TY_OFFLOAD_ZERO3_OFFLOAD,
+    TY_OFFLOAD_ZERO_INFINITY,
+};
+enum ty_home {
+    TY_HOME_GPU,
+    TY_HOME_CPU,
+    TY_HOME_NVME,
+    TY_HOME_AUTO
+};
+
+/* Bytes of a parameter or a gradient on its way: 16 bit, whatever it is added up in (ZeRO-Offload,
+ * section 4.1). Chunks of an optimizer on NVMe that are read, updated and written side by side. */
+#define TY_MOVED_BYTES     2
+#define TY_HOST_UPDATE_B   30 /* of host memory that an update of a parameter reads and writes */
+#define TY_OFFLOAD_BUFFERS 3
+
 /* Whether heads, and those of keys, can be scattered over so many ranks. */
 static inline bool ty_heads_divide(const struct ty_arch *arch, uint32_t ranks)
 {
@@ -78,12 +98,21 @@ struct ty_layout {
                                         * each; empty: all */
     const char *rank_file;             /* name; NULL: rank r on GPU r */
     struct ty_uint_list stage_layers;  /* layers of each virtual stage; empty: even */
-    struct ty_counts_list recompute_layers; /* of each virtual stage, or one for all: how many of
+    struct ty_counts_list recompute_layers;    /* of each virtual stage, or one for all: how many of
                                              * its first layers run again, and what of them; empty:
                                              * all, as `recompute` says */
+    int offload;                               /* enum ty_offload_system */
+    int offload_optimizer, offload_parameters; /* enum ty_home */
+    double offload_share;                      /* of the optimizer: what is not on the GPU */
+    uint32_t offload_depth;                    /* units on their way or at work */
+    bool offload_delay;                        /* the update runs beside the next step */
     struct ty_framework framework; /* habits of the stack that runs it; a section of its own */
 
     /* derived by ty_layout_finish */
+    struct ty_homes {
+        int optimizer, parameters; /* enum ty_home, never auto */
+        double share; /* of optimizer and gradients that is not on the GPU; 0: optimizer is GPU */
+    } home;
     uint32_t micro_batches; /* per pipeline and step */
     uint32_t ranks;
     uint32_t expert_data;              /* ranks that have the same experts; 0: the model has none */
@@ -156,6 +185,19 @@ double ty_layout_shard(const struct ty_layout *layout, double params, double exp
 
 /* Whether anyone has the same parameters, or the same experts, as a rank. */
 bool ty_layout_has_copies(const struct ty_layout *layout);
+
+/* Whether gradients go anywhere once they are made: to those, or to where the optimizer lives. */
+static inline bool ty_layout_moves_grads(const struct ty_layout *layout)
+{
+    return layout->home.share > 0 || ty_layout_has_copies(layout);
+}
+
+/* ZeRO-3: units whose parameters are whole at a time. */
+static inline uint32_t ty_layout_whole_units(const struct ty_layout *layout)
+{
+    return layout->home.parameters == TY_HOME_GPU ? 1 + layout->framework.prefetch
+                                                  : layout->offload_depth;
+}
 
 /* Whether gradients of experts are those of other ranks than the rest's, and so reduced apart. On
  * the same ranks they are, too, as soon as experts are shared (Megatron-LM's param.allreduce). */

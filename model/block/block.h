@@ -317,7 +317,7 @@ double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_m
                           const struct ty_reach *reach);
 
 /* One optimizer step (Adam) over `params` parameters, `experts` of them of experts, held in full by
- * this rank before ZeRO sharding; ZeRO >= 1 updates its shard. */
+ * this rank before ZeRO sharding; ZeRO >= 1 updates its shard, less what the host does of it. */
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
                                  double params, double experts);
 

@@ -33,12 +33,12 @@ static void find_pieces(const struct ty_unit_ops *ops, struct ty_grad_unit *unit
     }
 }
 
-/* Whether gradients of a group are those of more than one rank. */
+/* Whether gradients of a group are those of more than one rank, or leave the GPU. */
 static bool adds_up(const struct ty_layout *layout, enum ty_comm_group group)
 {
     const uint32_t shards =
         group == TY_GROUP_EXPERT_DATA ? ty_layout_expert_shards(layout) : ty_layout_shards(layout);
-    return shards > 1 || ty_layout_replicas(layout) > 1;
+    return shards > 1 || ty_layout_replicas(layout) > 1 || layout->home.share > 0;
 }
 
 void ty_grads_make(struct ty_grads *grads, const struct ty_units *units,
@@ -214,7 +214,9 @@ struct ty_whole ty_grads_whole(const struct ty_grads *grads, const struct ty_lay
     const bool gathers = ty_zero_stages[layout->zero].gather_in_passes;
     const bool reshards = ty_layout_does(layout, f->reshard_after_forward) &&
                           ty_layout_does(layout, f->reshard_after_backward);
-    const uint32_t window = !reshards ? 0 : whole_chunks ? UINT32_MAX : 1 + f->prefetch;
+    const uint32_t window = !reshards      ? 0
+                            : whole_chunks ? UINT32_MAX
+                                           : ty_layout_whole_units(layout);
     const enum ty_reduces when = ty_layout_reduces(layout);
     const bool chunk = when == TY_REDUCES_RUN || (when == TY_REDUCES_EVERY && whole_chunks);
     const bool adds = (chunk || when == TY_REDUCES_LAST) && ty_layout_adds_up(layout);

@@ -46,14 +46,64 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
 {
     const double shared = ty_layout_shard(layout, params, experts);
     const double gradient = ty_memory_grad_bytes(layout);
-    const bool whole = layout->zero >= 2 && ty_layout_has_copies(layout) &&
+    const double stays = 1 - layout->home.share;
+    const bool whole = layout->zero >= 2 && ty_layout_moves_grads(layout) &&
                        ty_layout_reduces(layout) == TY_REDUCES_LAST && ty_layout_adds_up(layout);
+    const double weights =
+        layout->home.parameters == TY_HOME_GPU ? layout->zero >= 3 ? shared : params : 0;
     return (struct ty_state_bytes){
-        .weights = ty_memory_weight_bytes(layout) * (layout->zero >= 3 ? shared : params),
+        .weights = ty_memory_weight_bytes(layout) * weights,
         .grads = whole ? ty_memory_added_bytes(layout) * params
-                       : gradient * (layout->zero >= 2 ? shared : params),
-        .optimizer = ty_memory_optimizer_bytes(layout) * (layout->zero >= 1 ? shared : params),
+                       : gradient * (layout->zero >= 2 ? stays * shared : params),
+        .optimizer =
+            ty_memory_optimizer_bytes(layout) * stays * (layout->zero >= 1 ? shared : params),
     };
+}
+
+/* ---- beside the GPU ---- */
+
+static struct ty_state_bytes *tier_of(struct ty_away_bytes *away, int home)
+{
+    return home == TY_HOME_NVME ? &away->nvme : &away->host;
+}
+
+/* Gradients wait where the optimizer will read them; those of several micro-batches are added up in
+ * the memory of the node. */
+struct ty_away_bytes ty_memory_away(const struct ty_layout *layout, double params, double experts)
+{
+    const struct ty_homes *home = &layout->home;
+    const double shared = ty_layout_shard(layout, params, experts);
+    const double grads = TY_MOVED_BYTES * home->share * shared;
+    struct ty_away_bytes away = {.host = {.weights = 0}};
+    if (home->parameters != TY_HOME_GPU) {
+        tier_of(&away, home->parameters)->weights = ty_memory_weight_bytes(layout) * shared;
+    }
+    if (home->optimizer != TY_HOME_GPU) {
+        tier_of(&away, home->optimizer)->optimizer =
+            ty_memory_optimizer_bytes(layout) * home->share * shared;
+        tier_of(&away, home->optimizer)->grads = grads;
+        if (layout->micro_batches > 1 && ty_layout_reduces(layout) != TY_REDUCES_LAST) {
+            away.host.grads = grads;
+        }
+    }
+    return away;
+}
+
+double ty_memory_pinned(const struct ty_layout *layout, double chunk, double unit)
+{
+    const struct ty_homes *home = &layout->home;
+    const double weight = ty_memory_weight_bytes(layout);
+    double bytes = 0;
+    if (home->optimizer == TY_HOME_NVME) { /* read, updated, written */
+        bytes += TY_OFFLOAD_BUFFERS * home->share * chunk *
+                 (ty_memory_optimizer_bytes(layout) + TY_MOVED_BYTES + weight);
+    } else if (home->optimizer == TY_HOME_CPU && home->parameters != TY_HOME_CPU) {
+        bytes += 2 * home->share * chunk * weight; /* updated, and on its way */
+    }
+    if (home->parameters == TY_HOME_NVME) {
+        bytes += layout->offload_depth * unit * weight;
+    }
+    return bytes;
 }
 
 /* ---- activations ---- */
@@ -181,7 +231,7 @@ double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *
 {
     const bool late = ty_layout_reduces_late(layout); /* when activations are gone: never at the
                                                        * peak */
-    if (!ty_layout_has_copies(layout)) {
+    if (!ty_layout_moves_grads(layout)) {
         return 0;
     }
     if (layout->zero < 2 || (layout->zero == 2 && ty_layout_reduces(layout) == TY_REDUCES_LAST)) {

@@ -16,6 +16,13 @@ struct ty_state_bytes {
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params,
                                        double experts);
 
+/* Of the same, what a rank keeps beside its GPU, in the memory of its node and on its drives
+ * (layout.offload): 16-bit weights and gradients, and the optimizer's state. */
+struct ty_away_bytes {
+    struct ty_state_bytes host, nvme;
+};
+struct ty_away_bytes ty_memory_away(const struct ty_layout *layout, double params, double experts);
+
 /* A tensor of one micro-batch on one rank; those of a layer are there once in each layer. */
 struct ty_tensor {
     const char *name;
@@ -83,6 +90,10 @@ struct ty_whole {
  * whole for a while. 0 without replicas, and where a bucket is filled after the backward, with
  * activations gone. */
 double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *whole);
+
+/* Pinned memory of the node through which a rank moves what does not live there: of `chunk`
+ * parameters that are updated together, `unit` that are fetched together, shards of a rank. */
+double ty_memory_pinned(const struct ty_layout *layout, double chunk, double unit);
 
 /* Bytes of a weight as it is kept and gathered. */
 double ty_memory_weight_bytes(const struct ty_layout *layout);

@@ -172,7 +172,8 @@ struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layou
                                  double params, double experts)
 {
     const struct ty_framework *framework = &layout->framework;
-    const double local = layout->zero >= 1 ? ty_layout_shard(layout, params, experts) : params;
+    const double all = layout->zero >= 1 ? ty_layout_shard(layout, params, experts) : params;
+    const double local = (1 - layout->home.share) * all;
     const struct ty_kernel adam = {
         .op = TY_OPERATOR_OPTIMIZER,
         /* by the type of the gradients it reads; all of 16 bit are alike */

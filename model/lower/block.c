@@ -2,7 +2,7 @@
  *
  * Parts of units in their order, messages before and after, and what replicas say to each other in
  * between (data.c). */
-#include "model/lower/internal.h"
+#include "model/lower/offload.h"
 
 /* ---- pieces ---- */
 
@@ -143,7 +143,7 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
     struct ty_gathers gathers;
-    ty_lower_need_params(l);
+    ty_lower_need_params(l, want);
     receive(l, 0, v->edges.act_in, false);
     if (want->partner != NULL) {
         receive(l, 1, want->partner->edges.grad_in, true);
@@ -155,6 +155,9 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
         for (uint32_t k = 0; k < unit->n_parts; k++) {
             ty_lower_gather(l, &gathers, 2 * u + k);
             ty_lower_part_forward(l, unit, unit->part[k].part);
+            if (u + k == 0 && want->edge && ty_lower_is_delayed(l)) {
+                ty_lower_update(l, &v, 1);
+            }
         }
     }
     if (want->partner == NULL) {
@@ -263,6 +266,7 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
     l->emit.kinds = &l->here.gpus->slice[want->slice + (slot ? l->shape.slices : 0)];
     l->emit.woven = want->woven;
     l->emit.second = want->woven && want->phase == TY_PHASE_FORWARD;
+    l->emit.last = want->edge;
     switch (want->phase) {
     case TY_PHASE_FORWARD:
         forward(l, want);
@@ -282,9 +286,14 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
 
 void ty_lower_plain(const struct ty_lowering *l, struct ty_block_want *want)
 {
-    want->found = l->zero->gather_in_passes ? want->found : TY_FOUND_NONE;
-    want->edge = want->phase == TY_PHASE_FORWARD ? want->edge && ty_lower_regains_late(l)
-                                                 : ty_lower_is_reducing(l, want);
+    const bool given_up = /* every pass fetches all */
+        ty_lower_homes(l)->parameters != TY_HOME_GPU && want->found == TY_FOUND_LAST;
+    want->found = l->zero->gather_in_passes && !given_up ? want->found : TY_FOUND_NONE;
+    if (want->phase == TY_PHASE_FORWARD) {
+        want->edge = want->edge && (ty_lower_regains_late(l) || ty_lower_is_delayed(l));
+    } else if (ty_lower_homes(l)->optimizer != TY_HOME_NVME) { /* else the last goes on to it */
+        want->edge = ty_lower_is_reducing(l, want);
+    }
 }
 
 uint32_t ty_lower_again(struct ty_lowering *l, uint32_t block)
@@ -321,11 +330,18 @@ static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t re
     ty_lower_emit(l, op, waits, ty_lower_is_mesh(l) ? 4 : 3);
 }
 
+/* Recorded when gradients have met those of other pipeline ranks. What leaves the GPU is reduced
+ * when it has left, on another stream; that of meetings tells when they are over, too. */
+static uint8_t met_event(const struct ty_lowering *l)
+{
+    return ty_lower_updates_away(l) ? TY_EVENT_NORM : TY_EVENT_REDUCED;
+}
+
 /* One collective of the user's own; the optimizer waits for it. */
 uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t link)
 {
     const uint32_t index = ty_lower_begin(l, &(struct ty_block){.n_ops = 0});
-    meet(l, kind, link, TY_EVENT_REDUCED);
+    meet(l, kind, link, met_event(l));
     return index;
 }
 
@@ -336,6 +352,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
 {
     const uint32_t index = ty_lower_begin(l, &(struct ty_block){.n_ops = 0});
     const bool ends = l->here.rank == 0 || l->here.rank == l->shape.p - 1;
+    l->emit.last = true;
     ty_lower_reduce_rest(l, v, n);
     if (ty_lower_has_tensor(l) && l->here.comm.norm_grads != TY_NONE) {
         const uint8_t waits[] = {TY_EVENT_COMPUTE};
@@ -344,10 +361,10 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
         ty_lower_need(l, TY_EVENT_TENSOR);
     }
     if (l->tied_meet != TY_NONE && ends) {
-        meet(l, l->here.comm.tied, l->tied_meet, TY_EVENT_REDUCED);
+        meet(l, l->here.comm.tied, l->tied_meet, met_event(l));
     }
     if (l->mirror_meet != NULL) {
-        meet(l, l->here.comm.mirror, l->mirror_meet[l->here.rank], TY_EVENT_REDUCED);
+        meet(l, l->here.comm.mirror, l->mirror_meet[l->here.rank], met_event(l));
     }
     ty_lower_need(l, ty_lower_reduced_event(l));
     if (ty_lower_is_mesh(l)) {
@@ -355,7 +372,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     }
     const uint16_t norms[][2] = {{l->norm_meet, l->here.comm.grad_norm},
                                  {l->expert_norm_meet, l->here.comm.expert_norm}};
-    uint8_t reduced = TY_EVENT_REDUCED;
+    uint8_t reduced = met_event(l);
     for (size_t i = 0; i < TY_COUNT(norms); i++) {
         if (norms[i][0] != TY_NONE) { /* on the stream of the data group, after all it reduced */
             meet(l, norms[i][1], norms[i][0], TY_EVENT_NORM);
@@ -363,8 +380,13 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
         }
     }
     ty_lower_need(l, reduced);
-    ty_lower_compute(l, l->here.optimizer, TY_NONE, TY_PART_NONE,
-                     ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE);
+    if (ty_lower_homes(l)->share < 1) {
+        ty_lower_compute(l, l->here.optimizer, TY_NONE, TY_PART_NONE,
+                         ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE);
+    }
+    if (!ty_lower_is_delayed(l)) {
+        ty_lower_update(l, v, n);
+    }
     ty_lower_regain(l, v, n);
     return index;
 }

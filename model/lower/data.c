@@ -19,7 +19,7 @@
  * rest (those of PyTorch FSDP do; Megatron-LM's may share the links instead).
  * Stages that keep whole gradients reduce a bucket when it closes; the stream of the data group
  * does that while the backward goes on. */
-#include "model/lower/internal.h"
+#include "model/lower/offload.h"
 
 /* Events that they take turns in, less one: they wait for nothing but each other. */
 #define REGAINS_AHEAD 1u
@@ -44,7 +44,7 @@ static void data(struct ty_lowering *l, uint8_t group, uint16_t kind, uint16_t l
 
 static bool shards_params(const struct ty_lowering *l)
 {
-    return l->zero->gather_in_passes && ty_layout_has_copies(l->in->layout);
+    return l->zero->gather_in_passes && ty_layout_moves_grads(l->in->layout);
 }
 
 /* ---- parameters ---- */
@@ -52,11 +52,18 @@ static bool shards_params(const struct ty_lowering *l)
 bool ty_lower_regains_late(const struct ty_lowering *l)
 {
     return l->zero->gather_after_step && l->in->layout->framework.overlap_param_gather &&
-           ty_layout_has_copies(l->in->layout) && !l->sched->asynchronous;
+           ty_layout_has_copies(l->in->layout) && !l->sched->asynchronous &&
+           !ty_lower_updates_away(l);
 }
 
-void ty_lower_need_params(struct ty_lowering *l)
+void ty_lower_need_params(struct ty_lowering *l, const struct ty_block_want *want)
 {
+    if (ty_lower_is_delayed(l) && !want->edge) { /* an update is under way, of the next ones */
+        return;
+    }
+    if (ty_lower_brings_back(l)) {
+        ty_lower_need(l, TY_EVENT_FETCHED);
+    }
     if (l->zero->gather_after_step && ty_layout_has_copies(l->in->layout) &&
         !ty_lower_regains_late(l)) {
         ty_lower_need(l, TY_EVENT_PARAMS);
@@ -101,7 +108,7 @@ static bool gathers_at(const struct ty_lowering *l, const struct ty_gathers *g, 
     if (regaining(l, g->want)) {
         return k < unit->n_parts && regains(&unit->part[k]);
     }
-    if ((unit->gather == TY_NONE && unit->gather_experts == TY_NONE) ||
+    if ((unit->gather == TY_NONE && unit->gather_experts == TY_NONE && unit->fetch == TY_NONE) ||
         g->want->found == TY_FOUND_ALL ||
         (g->want->found == TY_FOUND_LAST && at / 2 == v->n_units - 1)) {
         return false;
@@ -116,8 +123,14 @@ static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t a
     const uint8_t event = (uint8_t)(TY_EVENT_GATHER + g->issued % (g->ahead + 1));
     if (!regaining(l, g->want)) {
         /* reductions of the pass before come first: those of the group on this very stream */
-        const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REPLICATED};
-        const uint32_t n = g->issued == 0 && ty_lower_is_hybrid(l) ? 2 : 1;
+        uint8_t waits[3] = {ty_lower_fetch(l, unit, event)};
+        uint32_t n = 1;
+        if (g->issued == 0 && ty_lower_is_hybrid(l)) {
+            waits[n++] = TY_EVENT_REPLICATED;
+        }
+        if (g->issued == 0 && ty_lower_brings_back(l)) {
+            waits[n++] = TY_EVENT_FETCHED;
+        }
         data_after(l, TY_GROUP_DATA, unit->gather, unit->layer, event, waits, n);
         data_after(l, TY_GROUP_EXPERT_DATA, unit->gather_experts, unit->layer, event, waits, n);
     } else {
@@ -145,7 +158,7 @@ void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
                            const struct ty_block_want *want)
 {
     *g = (struct ty_gathers){.want = want};
-    g->ahead = regaining(l, want) ? REGAINS_AHEAD : l->in->layout->framework.prefetch;
+    g->ahead = regaining(l, want) ? REGAINS_AHEAD : ty_layout_whole_units(l->in->layout) - 1;
     issue_until(l, g, g->ahead);
     if (want->found == TY_FOUND_ALL) { /* a gather would come after them on its stream */
         ty_lower_need_reduced(l);
@@ -161,10 +174,18 @@ void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at)
     }
 }
 
+void ty_lower_regain_bucket(struct ty_lowering *l, const struct ty_grad_bucket *bucket,
+                            uint16_t layer)
+{
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_FETCHED};
+    data_after(l, bucket->group, bucket->regain, layer, TY_EVENT_PARAMS, waits,
+               ty_lower_updates_away(l) ? 2 : 1);
+}
+
 void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
     if (!l->zero->gather_after_step || !ty_layout_has_copies(l->in->layout) ||
-        ty_lower_regains_late(l)) {
+        ty_lower_regains_late(l) || (ty_lower_updates_away(l) && !ty_lower_is_delayed(l))) {
         return;
     }
     for (uint32_t s = 0; s < n; s++) {
@@ -172,8 +193,7 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
             const struct ty_unit *unit = &v[s]->units[(at - 1) / 2];
             const struct ty_unit_part *part = &unit->part[(at - 1) % 2];
             for (uint32_t i = 0; i < part->n_buckets; i++) {
-                data(l, part->bucket[i].group, part->bucket[i].regain, unit->layer,
-                     TY_EVENT_PARAMS);
+                ty_lower_regain_bucket(l, &part->bucket[i], unit->layer);
             }
         }
     }
@@ -224,22 +244,36 @@ static bool reduces_at_once(const struct ty_lowering *l)
            !ty_layout_reduces_late(layout);
 }
 
+/* Returns what tells that all have summed it. */
+static uint8_t reduce_bucket(struct ty_lowering *l, const struct ty_grad_bucket *bucket,
+                             uint16_t layer, uint8_t event)
+{
+    const bool stays = bucket->down == TY_NONE;
+    const uint8_t own = stays ? event : (uint8_t)TY_EVENT_SUMMED;
+    data(l, bucket->group, bucket->reduce, layer, own);
+    /* shards meet those of the other replicas once their own group has summed them */
+    uint8_t summed = bucket->reduce != TY_NONE ? own : (uint8_t)TY_EVENT_COMPUTE;
+    data_after(l, TY_GROUP_REPLICA, bucket->replicate, layer, TY_EVENT_REPLICATED, &summed, 1);
+    summed = bucket->replicate != TY_NONE ? (uint8_t)TY_EVENT_REPLICATED : summed;
+    if (!stays) {
+        ty_lower_stash(l, bucket, layer, summed, event);
+    }
+    return summed;
+}
+
 void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k)
 {
     const struct ty_unit *unit = &v->units[u];
     const struct ty_unit_part *part = &unit->part[k];
-    uint8_t event = TY_EVENT_REDUCED;
+    uint8_t event = TY_EVENT_REDUCED, summed = TY_EVENT_COMPUTE;
     for (uint32_t i = 0; i < part->n_buckets; i++) {
         event = part->bucket[i].odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
-        data(l, part->bucket[i].group, part->bucket[i].reduce, unit->layer, event);
-        /* shards meet those of the other replicas once their own group has summed them */
-        const uint8_t summed = part->bucket[i].reduce != TY_NONE ? event : TY_EVENT_COMPUTE;
-        data_after(l, TY_GROUP_REPLICA, part->bucket[i].replicate, unit->layer, TY_EVENT_REPLICATED,
-                   &summed, 1);
+        summed = reduce_bucket(l, &part->bucket[i], unit->layer, event);
     }
     if (part->n_buckets > 0 && reduces_at_once(l)) {
-        ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : event);
-    } else if (part->n_buckets > 0 && piles_up(l)) {
+        ty_lower_need(l, summed);
+    }
+    if (part->n_buckets > 0 && piles_up(l) && (ty_lower_updates_away(l) || !reduces_at_once(l))) {
         ty_lower_need(l, event == TY_EVENT_REDUCED ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED);
     }
 }

@@ -9,7 +9,7 @@
 uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block)
 {
     l->emit.n_need = l->emit.n_weights = 0;
-    l->emit.woven = l->emit.second = l->emit.cut = false;
+    l->emit.woven = l->emit.second = l->emit.cut = l->emit.last = false;
     l->emit.fresh = true;
     const int index = ty_build_block(&l->b, block);
     return index < 0 ? 0 : (uint32_t)index;

@@ -38,10 +38,16 @@ enum ty_lower_event {
     TY_EVENT_REDUCED_ODD,  /* those of odd buckets */
     TY_EVENT_REPLICATED,   /* hybrid sharding: gradient shards are summed over all replicas */
     TY_EVENT_NORM,         /* gradient norm is known to all */
-    TY_EVENT_PARAMS, /* updated parameters are back; those that come back in the next forward: are
+    TY_EVENT_SUMMED = TY_EVENT_NORM, /* before that, of gradients that leave the GPU: they are those
+                                      * of all data ranks, and on their way; then REDUCED means that
+                                      * they are where the optimizer reads them */
+    TY_EVENT_PARAMS,  /* updated parameters are back; those that come back in the next forward: are
                            * updated */
-    TY_EVENT_SENT,   /* the last message has left */
-    TY_EVENT_GATHER, /* parameters are gathered: 1 + prefetch events in turn, to the last */
+    TY_EVENT_SENT,    /* the last message has left */
+    TY_EVENT_UPDATED, /* parameters that the host updates: they are */
+    TY_EVENT_READ,    /* something came from a drive */
+    TY_EVENT_FETCHED, /* something came to the GPU */
+    TY_EVENT_GATHER,  /* parameters are gathered: 1 + prefetch events in turn, to the last */
     TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,
 };
 _Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather in flight");

@@ -45,6 +45,9 @@ struct ty_grad_bucket {
     uint16_t replicate; /* hybrid sharding: the shard, between replicas */
     bool odd;           /* reductions take turns in events, and the last of a stage is even */
     double params;
+    /* kinds of what the host does with its share: TY_NONE where it does not. Gradients go down, and
+     * on to a drive; the optimizer's state is read, updated, written; parameters come up */
+    uint16_t down, spill, read, update, write, up;
 };
 
 /* What gradients and weights wait for: the attention of a layer, its MLP or experts, or a whole
@@ -72,7 +75,8 @@ struct ty_unit {
     enum ty_unit_kind kind;
     uint16_t layer;                  /* of layers: global number; else TY_NONE */
     uint16_t gather, gather_experts; /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
-    struct ty_unit_part part[2];     /* [n_parts] in forward order */
+    uint16_t read, fetch; /* of parameters that live beside the GPU: from a drive, to the GPU */
+    struct ty_unit_part part[2]; /* [n_parts] in forward order */
     uint32_t n_parts;
     const struct ty_routed_kinds *routed; /* NULL: kinds of its like */
     const struct ty_layer_load *load;     /* NULL: all ranks get as much */
@@ -180,6 +184,7 @@ struct ty_lower_block {
     bool second; /* ... with events of its own */
     bool fresh;  /* nothing of the pass has been computed or is to be hidden */
     bool cut;    /* the next operation begins a piece */
+    bool last;   /* gradients of the stage are complete when it ends */
     struct ty_lower_weight weight[TY_UNIT_OPS]; /* [n_weights]: put off */
     uint32_t n_weights;
     /* events the next computation has to wait for, and what each of them has waited for itself */
@@ -233,6 +238,7 @@ struct ty_lowering {
     struct ty_lower_size size;    /* so far */
     struct ty_coll_cost *cost_of; /* [members]: scratch */
     struct ty_routed_scratch routed;
+    uint32_t node_ranks; /* on a node, all stages; 0: not counted yet */
 
     struct ty_lower_rank here;
     struct ty_lower_block emit;
@@ -246,12 +252,6 @@ static inline struct ty_route ty_route_group(const struct ty_lower_group *group)
 static inline bool ty_lower_is_hybrid(const struct ty_lowering *l)
 {
     return ty_layout_replicas(l->in->layout) > 1;
-}
-
-/* Recorded when all gradients reduced so far are those of all data ranks. */
-static inline uint8_t ty_lower_reduced_event(const struct ty_lowering *l)
-{
-    return ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : TY_EVENT_REDUCED;
 }
 
 /* The weight gradient is an operation of its own where a collective overlaps it. */
@@ -432,12 +432,15 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
 void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v);
 /* After the last backward of a rank: what no backward has reduced. */
 void ty_lower_reduce_rest(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
-/* Before a forward, ZeRO-1 and -2: parameters that were gathered at the end of the last step. */
-void ty_lower_need_params(struct ty_lowering *l);
+/* Before a forward: parameters that came back at the end of the last step; ZeRO-1 and -2: and were
+ * gathered. */
+void ty_lower_need_params(struct ty_lowering *l, const struct ty_block_want *want);
 /* Whether updated parameters come back during the next forward pass. */
 bool ty_lower_regains_late(const struct ty_lowering *l);
 /* After the optimizer: they are gathered, unless the next forward does. */
 void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+void ty_lower_regain_bucket(struct ty_lowering *l, const struct ty_grad_bucket *bucket,
+                            uint16_t layer);
 
 /* overlap.c: slows the computations of finished blocks, issued in this order, that run beside
  * collectives. */

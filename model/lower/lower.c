@@ -3,6 +3,7 @@
  * Members of a gang are numbered tensor rank first, then context, then data rank, whatever the
  * order of the grid: groups inside a gang are then (stride, count) pairs. */
 #include "model/lower/internal.h"
+#include "model/lower/offload.h"
 
 #include <string.h>
 
@@ -77,6 +78,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
                               : l->sched->weight_copies(&l->shape, l->here.rank);
     plan->states = ty_memory_states(layout, plan->params, plan->experts);
     plan->expert_states = ty_memory_states(layout, plan->experts, plan->experts);
+    plan->away = ty_memory_away(layout, plan->params, plan->experts);
     plan->states.weights *= plan->weight_copies;
     plan->expert_states.weights *= plan->weight_copies;
     return 0;
@@ -332,6 +334,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
         rc = make_vstages(l, mine, &n_mine);
     }
     plan->buffers_B = rc < 0 ? 0 : buffers(l, mine, n_mine);
+    plan->pinned_B = rc < 0 ? 0 : ty_lower_pinned(l, mine, n_mine);
     make_gang(l, plan);
     return rc < 0 ? rc : make_passes(l, &slots->rank[l->here.rank], ty_lower_step(l, mine, n_mine));
 }
@@ -365,6 +368,20 @@ static void set_jitter(struct ty_lowering *l)
                                                 .group = l->group[TY_GROUP_TENSOR].link};
 }
 
+/* The host updates once a step, what one pipe has reduced. */
+static int check_offload(const struct ty_lowering *l)
+{
+    if (!ty_lower_updates_away(l) ||
+        (!l->sched->asynchronous && l->sched->placement != TY_PLACE_TWO_WAY)) {
+        return 0;
+    }
+    return ty_fail(l->b.err, TY_EINPUT,
+                   "schedule %s %s, and layout.offload_optimizer is not gpu: the host updates once "
+                   "a step, what one pipe has reduced; write 1f1b, or gpu",
+                   l->sched->name,
+                   l->sched->asynchronous ? "does not flush" : "adds up gradients of two pipes");
+}
+
 /* What all orders need: columns, ranks and groups, costs of collectives. */
 static int prepare(struct ty_lowering *l)
 {
@@ -386,7 +403,8 @@ static int prepare(struct ty_lowering *l)
                                           : "model.mtp to 0");
     }
     make_grid(l);
-    int rc = ty_lower_window(l);
+    int rc = check_offload(l);
+    rc = rc < 0 ? rc : ty_lower_window(l);
     if (rc < 0) {
         return rc;
     }

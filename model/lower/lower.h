@@ -72,6 +72,8 @@ struct ty_stage_plan {
     double whole;           /* and those that every tensor rank has */
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
     double buffers_B;
+    struct ty_away_bytes away; /* beside the GPU, of a rank; */
+    double pinned_B;           /* and buffers on the way there */
 };
 
 /* Result; everything is owned by the arena. */

@@ -1,6 +1,6 @@
 /* units.c - the parameters of a stage: units, their parts, and kinds for the buckets of their
  * gradients (model/block/buckets.h). */
-#include "model/lower/internal.h"
+#include "model/lower/offload.h"
 
 #include <assert.h>
 
@@ -13,6 +13,7 @@ static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, enum 
     const double bytes = params * ty_memory_reduced_bytes(l->in->layout);
     bucket->group = (uint8_t)group;
     bucket->params = params;
+    ty_lower_offload_bucket(l, bucket);
     const bool experts = group == TY_GROUP_EXPERT_DATA, shared = ty_lower_is_shared(l, group);
     const uint32_t shards =
         experts ? ty_layout_expert_shards(l->in->layout) : ty_layout_shards(l->in->layout);
@@ -71,6 +72,7 @@ static void make_unit(struct ty_lowering *l, struct ty_vstage *v, enum ty_unit_k
     for (unit->n_parts = 0; unit->n_parts < grads->n_parts; unit->n_parts++) {
         unit->part[unit->n_parts].part = grads->part[unit->n_parts];
     }
+    ty_lower_offload_unit(l, unit);
     if (l->zero->gather_in_passes) { /* kinds in the order of use */
         unit->gather = share(l, grads, &unit->part[0], TY_GROUP_DATA);
         /* they are a module of their own, and done with before the rest is */

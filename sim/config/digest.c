@@ -65,11 +65,25 @@ static bool is_default(const struct ty_section *section, const struct ty_field *
     return strcmp(ty_field_format(section, field, value, sizeof(value)), field->fallback) == 0;
 }
 
-static uint64_t hash_section(uint64_t h, const struct ty_section *section)
+/* What is beside the GPUs of a node matters where something is kept there. */
+static bool is_idle(const struct ty_config *config, const struct ty_section *section,
+                    const struct ty_field *field)
 {
+    const struct ty_homes *home = &config->layout.home;
+    const bool away = home->optimizer != TY_HOME_GPU;
+    const bool beside = field->offset >= offsetof(struct ty_cluster, host) &&
+                        field->offset < offsetof(struct ty_cluster, nvme) + sizeof(struct ty_nvme);
+    return section == &config->sections[TY_SECTION_CLUSTER] && beside && !away;
+}
+
+static uint64_t hash_section(uint64_t h, const struct ty_config *config,
+                             enum ty_section_index number)
+{
+    const struct ty_section *section = &config->sections[number];
     for (uint32_t k = 0; k < section->n_fields; k++) {
         const enum ty_field_type type = section->fields[k].type;
-        const bool absent = section->fields[k].late && is_default(section, &section->fields[k]);
+        const bool absent = (section->fields[k].late && is_default(section, &section->fields[k])) ||
+                            is_idle(config, section, &section->fields[k]);
         if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !section->fields[k].aside &&
             !absent) {
             h = hash_field(h, section, &section->fields[k]);
@@ -80,7 +94,7 @@ static uint64_t hash_section(uint64_t h, const struct ty_section *section)
 
 uint64_t ty_config_section_digest(const struct ty_config *config, enum ty_section_index section)
 {
-    return hash_section(0, &config->sections[section]);
+    return hash_section(0, config, section);
 }
 
 uint64_t ty_config_digest(const struct ty_config *config)
@@ -91,7 +105,9 @@ uint64_t ty_config_digest(const struct ty_config *config)
     h ^= hash_lines(&config->cluster.exception_texts);
     h ^= hash_lines(&config->cluster.nvlink.pair_rows);
     for (int i = 0; i < TY_N_SECTIONS; i++) {
-        h = ty_config_matters((enum ty_section_index)i) ? hash_section(h, &config->sections[i]) : h;
+        h = ty_config_matters((enum ty_section_index)i)
+                ? hash_section(h, config, (enum ty_section_index)i)
+                : h;
     }
     return h;
 }

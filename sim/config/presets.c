@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/offload.h"
 #include "sim/base/path.h"
 
 #define NAMES_MAX 128 /* presets looked at for a hint */
@@ -155,15 +156,28 @@ static void fabric_preset(struct ty_loader *l)
     }
 }
 
+/* The ZeRO stage that the layout asks for, itself or by a system that is made of it. */
+static uint32_t wanted_zero(struct ty_loader *l)
+{
+    const struct given zero = given(l, TY_SECTION_LAYOUT, "zero");
+    const struct given offload = given(l, TY_SECTION_LAYOUT, "offload");
+    int system = TY_OFFLOAD_NONE;
+    if (zero.text != NULL) {
+        return (uint32_t)strtoul(zero.text, NULL, 10);
+    }
+    return offload.text != NULL && ty_word_value(ty_offload_words, offload.text, &system)
+               ? ty_offload_zero(system)
+               : 0;
+}
+
 /* Left out, it is the one that can do what the layout asks for. */
 static void framework_preset(struct ty_loader *l)
 {
     static const struct catalogue frameworks = {TY_SECTION_FRAMEWORK, ty_framework_presets,
                                                 "preset", "frameworks"};
     struct given wanted = given(l, TY_SECTION_FRAMEWORK, "preset");
-    const struct given zero = given(l, TY_SECTION_LAYOUT, "zero");
     if (!wanted.text) {
-        wanted.text = ty_framework_default(zero.text ? (uint32_t)strtoul(zero.text, NULL, 10) : 0);
+        wanted.text = ty_framework_default(wanted_zero(l));
     }
     const struct ty_preset *preset = preset_find(l, &frameworks, &wanted);
     if (preset) {

@@ -51,6 +51,7 @@ static const struct {
     {TY_SECTION_FRAMEWORK, "preset", "framework.preset"},
     {TY_SECTION_SCHEDULE, "file", "schedule.file"},
     {TY_SECTION_LAYOUT, "zero", "layout.zero"},
+    {TY_SECTION_LAYOUT, "offload", "layout.offload"},
 };
 
 /* Whether a setting does, as it is usually written. */

@@ -58,7 +58,7 @@ static void describe(const struct ty_other_job *o, struct ty_text *t)
     ty_report_experts(l, t);
     ty_text_add(t, "pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s", (unsigned)l->pipeline,
                 ty_sched_of(&c->schedule)->name, (unsigned)l->data, (unsigned)l->zero,
-                ty_stack_words(c, stack), ty_verdict_word(ty_bill_verdict(&bill, bill.capacity_B)));
+                ty_stack_words(c, stack), ty_verdict_word(ty_run_verdict(o->run, &bill)));
     if (o->job->steps > 0) {
         ty_text_add(t, "; %u step%s", (unsigned)o->job->steps, o->job->steps == 1 ? "" : "s");
     }

@@ -127,8 +127,9 @@ static int memory(struct ty_json *j, const struct ty_run *run, struct ty_err *er
         ty_json_real(j, NULL, ty_run_memory(run, s, &node));
     }
     ty_json_end(j);
+    ty_report_tiers_json(run, j);
     largest(j, run, stage, &fullest);
-    const int rc = verdict != TY_VERDICT_FITS ? remedies(j, run, err) : 0;
+    const int rc = ty_run_verdict(run, &fullest) != TY_VERDICT_FITS ? remedies(j, run, err) : 0;
     ty_json_end(j);
     return rc;
 }

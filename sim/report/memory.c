@@ -223,7 +223,6 @@ int ty_report_memory(const struct ty_run *run, struct ty_text *t, struct ty_err 
     const uint32_t stage = ty_run_fullest(run, &largest);
     put_stages(run, t);
     put_largest(run, stage, &largest, t);
-    return ty_bill_verdict(&largest, largest.capacity_B) == TY_VERDICT_FITS
-               ? 0
-               : put_remedies(run, t, err);
+    ty_report_tiers(run, &largest, t);
+    return ty_run_verdict(run, &largest) == TY_VERDICT_FITS ? 0 : put_remedies(run, t, err);
 }

@@ -20,6 +20,11 @@ void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, c
  * or TY_ENOMEM. */
 int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
+/* tiers.c: what is kept beside the GPUs and whether it fits there; nothing where nothing is. */
+struct ty_bill;
+void ty_report_tiers(const struct ty_run *run, const struct ty_bill *gpu, struct ty_text *text);
+void ty_report_tiers_json(const struct ty_run *run, struct ty_json *json);
+
 /* fabric.c: the network as a tree, with counts and capacities. */
 void ty_report_fabric(const struct ty_run *run, struct ty_text *text);
 

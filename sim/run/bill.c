@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "sim/run/away.h"
 #include "sim/run/gpus.h"
 #include "sim/run/uneven.h"
 
@@ -331,6 +332,12 @@ enum ty_verdict ty_bill_verdict(const struct ty_bill *bill, double capacity)
     return capacity - bill->total_B < TY_FITS_TIGHT * capacity ? TY_VERDICT_TIGHT : TY_VERDICT_FITS;
 }
 
+enum ty_verdict ty_run_verdict(const struct ty_run *run, const struct ty_bill *fullest)
+{
+    return ty_run_away_short(run) != NULL ? TY_VERDICT_SHORT
+                                          : ty_bill_verdict(fullest, fullest->capacity_B);
+}
+
 const char *ty_verdict_word(enum ty_verdict verdict)
 {
     static const char *const words[] = {"fits", "tight", "does not fit"};
@@ -341,7 +348,7 @@ bool ty_run_fits(const struct ty_run *run)
 {
     struct ty_bill bill;
     ty_run_fullest(run, &bill);
-    return bill.total_B <= bill.capacity_B;
+    return bill.total_B <= bill.capacity_B && ty_run_away_short(run) == NULL;
 }
 
 double ty_run_capacity(const struct ty_run *run, uint32_t rank)

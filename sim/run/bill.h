@@ -72,6 +72,8 @@ uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out);
 /* Whether a bill can be paid from `capacity` bytes, such as its capacity_B, and in words: "fits",
  * "tight", "does not fit". */
 enum ty_verdict ty_bill_verdict(const struct ty_bill *bill, double capacity);
+/* That of a whole run, whose fullest GPU has this bill: what is beside the GPUs counts, too. */
+enum ty_verdict ty_run_verdict(const struct ty_run *run, const struct ty_bill *fullest);
 const char *ty_verdict_word(enum ty_verdict verdict);
 
 #endif

@@ -8,6 +8,7 @@
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/deadlock/stall.h"
 #include "sim/core/execute/fold.h"
+#include "sim/run/away.h"
 #include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
@@ -85,6 +86,7 @@ static int plan(struct ty_run **out, const struct ty_limit_plan *limit, struct t
         rc = ty_run_make_whole(run, err);
     }
     rc = rc < 0 ? rc : ty_run_find_uneven(run, err);
+    rc = rc < 0 ? rc : ty_run_find_away(run, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
     if (rc < 0) {
         ty_run_free(run);

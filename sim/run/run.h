@@ -19,6 +19,7 @@ extern const char *const ty_sharing_words[];
 
 struct ty_band;
 struct ty_uneven;
+struct ty_away_bill;
 
 struct ty_run {
     const struct ty_config *config; /* borrowed */
@@ -39,6 +40,7 @@ struct ty_run {
     uint32_t threads;                   /* of statistics, traces and variants; 0: one per core */
     double plan_s, execute_s;           /* wall-clock time of the simulator itself */
     struct ty_band *band;               /* how sure it is, once asked (sim/sweep/band.h); NULL */
+    struct ty_away_bill *away;          /* [TY_N_AWAY] (away.h); NULL: all is on the GPUs */
     struct ty_uneven *uneven;           /* [gangs] (uneven.h); NULL: experts get equal loads */
     struct ty_run_jobs *jobs;           /* other jobs on the cluster (jobs.h); NULL: none */
 };

@@ -37,7 +37,7 @@ static int fits(const struct ty_init_job *job)
     }
     if (rc == 0) {
         ty_run_fullest(run, &bill);
-        rc = ty_bill_verdict(&bill, bill.capacity_B) == TY_VERDICT_FITS;
+        rc = ty_run_verdict(run, &bill) == TY_VERDICT_FITS;
         ty_run_free(run);
     } else {
         rc = rc == TY_ENOMEM ? rc : 0;

@@ -139,7 +139,7 @@ static int try_plan(struct search *s, struct ty_config *c, struct ty_remedy *r)
     }
     ty_run_fullest(run, &bill);
     r->peak_B = bill.total_B;
-    const bool better = ty_bill_verdict(&bill, bill.capacity_B) < s->verdict;
+    const bool better = ty_run_verdict(run, &bill) < s->verdict;
     double seconds = 0;
     rc = better ? step_s(run, &seconds, NULL) : 0;
     s->tasks += better && rc == 0 ? tasks_of(run) : 0;
@@ -290,7 +290,7 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
     struct ty_bill bill;
     struct search s = {.original = run->config, .alone = *run->config, .arena = arena};
     ty_run_fullest(run, &bill);
-    s.verdict = ty_bill_verdict(&bill, bill.capacity_B);
+    s.verdict = ty_run_verdict(run, &bill);
     s.alone.n_jobs = 0;
     s.alone.run.detail = TY_RUN_FLOWS;
     const bool calm = ty_trial_set_dice_aside(&s.alone, (double)run->lowered.program.n_tasks);

@@ -79,7 +79,7 @@ static void see(const struct ty_run *run, void *arg)
     t->tensor_s = f.bucket_s[TY_BUCKET_EXPOSED_TENSOR];
     t->peak_B = bill.total_B;
     t->capacity_B = bill.capacity_B;
-    t->verdict = ty_bill_verdict(&bill, bill.capacity_B);
+    t->verdict = ty_run_verdict(run, &bill);
     t->held = most_held(run);
 }
 

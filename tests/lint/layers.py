@@ -33,6 +33,7 @@ ALLOWED = {  # what a folder may include besides itself
     "model/parallel": MACHINE + ["sim/core/program", "model", "model/kernel", "model/block"],
     "model/lower": MACHINE + ["sim/core/program", "sim/core/execute", "topology/fabric", "model",
                               "model/kernel", "model/block", "model/schedule"],
+    "model/lower/offload": ["model/lower"],
     "traces/out": TRACES[:6],
     "traces/view": TRACES[:7],
     "traces": TRACES,

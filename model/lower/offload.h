@@ -1,0 +1,59 @@
+/* offload.h - what lives beside the GPU becomes operations: what moves it, and when. */
+#ifndef TY_MODEL_LOWER_OFFLOAD_H
+#define TY_MODEL_LOWER_OFFLOAD_H
+
+#include "model/lower/internal.h"
+
+/* Where things live. */
+static inline const struct ty_homes *ty_lower_homes(const struct ty_lowering *l)
+{
+    return &l->in->layout->home;
+}
+static inline bool ty_lower_updates_away(const struct ty_lowering *l)
+{
+    return ty_lower_homes(l)->optimizer != TY_HOME_GPU;
+}
+
+/* Whether the host sends the GPU what it has updated. */
+static inline bool ty_lower_brings_back(const struct ty_lowering *l)
+{
+    return ty_lower_updates_away(l) && ty_lower_homes(l)->parameters == TY_HOME_GPU;
+}
+
+/* Recorded when all gradients reduced so far are those of all data ranks, and where the optimizer
+ * is. */
+static inline uint8_t ty_lower_reduced_event(const struct ty_lowering *l)
+{
+    return ty_lower_is_hybrid(l) && !ty_lower_updates_away(l) ? TY_EVENT_REPLICATED
+                                                              : TY_EVENT_REDUCED;
+}
+
+/* offload/transfer.c: what moves between memories, for each member, and what the processors of a
+ * node do for it: they update `params` parameters. */
+enum ty_tier {
+    TY_TIER_GPU,
+    TY_TIER_HOST,
+    TY_TIER_NVME
+};
+uint16_t ty_lower_transfer_kind(struct ty_lowering *l, const char *name, enum ty_phase phase,
+                                double bytes, enum ty_tier from, enum ty_tier to);
+uint16_t ty_lower_host_kind(struct ty_lowering *l, const char *name, double params);
+
+/* offload/states.c: what lives beside the GPU. Kinds of a bucket, and of a unit's parameters. */
+void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucket);
+void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit);
+/* Pinned memory of the node that a rank with these stages moves them through. */
+double ty_lower_pinned(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+/* Gradients of a bucket leave once `summed` has happened, which records `record`; in the last
+ * backward they go on to a drive. */
+void ty_lower_stash(struct ty_lowering *l, const struct ty_grad_bucket *bucket, uint16_t layer,
+                    uint8_t summed, uint8_t record);
+/* Parameters of a unit come to the GPU, once those before have been used; which records what comes
+ * back. */
+uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_unit *unit, uint8_t record);
+/* The host's share of the update of these stages. */
+void ty_lower_update(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+/* Whether it is that of the step before, and runs beside this one. */
+bool ty_lower_is_delayed(const struct ty_lowering *l);
+
+#endif

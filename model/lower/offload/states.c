@@ -1,0 +1,222 @@
+/* states.c - states that live beside the GPU: who moves what, and when.
+ *
+ *     d2h     |      g4  g3  g2  g1                         gradients, as buckets are reduced
+ *     compute | ... B4  B3  B2  B1
+ *     host    |                      A4  A3  A2  A1         the update, chunk by chunk
+ *     h2d     |                          p4  p3  p2  p1     updated parameters
+ *
+ * (Ren et al. 2021, figure 4.) A chunk is a bucket of gradients: what was reduced together is
+ * updated together. With the optimizer on NVMe the drive reads chunk i + 1 before it writes chunk
+ * i, so three buffers are enough: one is read into, one updated, one written from
+ *
+ *     nvme    | r4 r3    w4 r2    w3 r1    w2 w1
+ *     host    |    A4       A3       A2 A1
+ *
+ * (Rajbhandari et al. 2021, section 5.2). Parameters that live beside the GPU come before every
+ * use, unit by unit: read from the drive, over the GPU's own PCIe link, and the shards of all ranks
+ * by all-gather (section 6.1, bandwidth-centric partitioning); how far ahead is a matter of data.c.
+ * A fetch waits for the whole update of the step before.
+ *
+ * A delayed update (Ren et al. 2021, section 5.2) is issued at the beginning of the next step, and
+ * runs beside all of it: what it brings is waited for at the beginning of the one after that. */
+#include "model/lower/offload.h"
+
+#include <math.h>
+
+bool ty_lower_is_delayed(const struct ty_lowering *l)
+{
+    return l->in->layout->offload_delay;
+}
+
+/* ---- kinds ---- */
+
+/* What a rank has of the parameters of a bucket; of a unit. */
+static double bucket_shard(const struct ty_layout *layout, const struct ty_grad_bucket *bucket)
+{
+    return bucket->params / (bucket->group == TY_GROUP_EXPERT_DATA ? ty_layout_expert_shards(layout)
+                                                                   : ty_layout_shards(layout));
+}
+
+static double unit_shard(const struct ty_lowering *l, const struct ty_unit *unit)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_grad_unit *grads = &l->grads.kind[unit->kind];
+    return ty_grads_shared(grads, layout, TY_GROUP_DATA) / ty_layout_shards(layout) +
+           ty_grads_shared(grads, layout, TY_GROUP_EXPERT_DATA) / ty_layout_expert_shards(layout);
+}
+
+double ty_lower_pinned(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+{
+    double chunk = 0, most = 0;
+    for (uint32_t s = 0; s < n && ty_lower_updates_away(l); s++) {
+        for (uint32_t u = 0; u < v[s]->n_units; u++) {
+            const struct ty_unit *unit = &v[s]->units[u];
+            most = fmax(most, unit_shard(l, unit));
+            for (uint32_t k = 0; k < unit->n_parts; k++) {
+                for (uint32_t i = 0; i < unit->part[k].n_buckets; i++) {
+                    chunk = fmax(chunk, bucket_shard(l->in->layout, &unit->part[k].bucket[i]));
+                }
+            }
+        }
+    }
+    return ty_memory_pinned(l->in->layout, chunk, most);
+}
+
+void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucket)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_homes *home = &layout->home;
+    const double params = home->share * bucket_shard(layout, bucket);
+    const double grads_B = TY_MOVED_BYTES * params;
+    const double weights_B = ty_memory_weight_bytes(layout) * params;
+    const double state_B = ty_memory_optimizer_bytes(layout) * params;
+    const bool drive = home->optimizer == TY_HOME_NVME;
+    const double written_B =
+        (drive ? state_B : 0) + (home->parameters == TY_HOME_NVME ? weights_B : 0);
+    bucket->down = bucket->spill = bucket->read = bucket->update = bucket->write = bucket->up =
+        TY_NONE;
+    if (home->optimizer == TY_HOME_GPU) {
+        return;
+    }
+    bucket->down = ty_lower_transfer_kind(l, "gradients", TY_PHASE_BACKWARD, grads_B, TY_TIER_GPU,
+                                          TY_TIER_HOST);
+    bucket->update = ty_lower_host_kind(l, "host optimizer", params);
+    if (drive) {
+        bucket->spill = ty_lower_transfer_kind(l, "gradients", TY_PHASE_BACKWARD, grads_B,
+                                               TY_TIER_HOST, TY_TIER_NVME);
+        bucket->read = ty_lower_transfer_kind(l, "optimizer state", TY_PHASE_STEP,
+                                              state_B + grads_B, TY_TIER_NVME, TY_TIER_HOST);
+    }
+    if (written_B > 0) {
+        bucket->write = ty_lower_transfer_kind(l, "optimizer state", TY_PHASE_STEP, written_B,
+                                               TY_TIER_HOST, TY_TIER_NVME);
+    }
+    if (home->parameters == TY_HOME_GPU) {
+        bucket->up = ty_lower_transfer_kind(l, "parameters", TY_PHASE_STEP, weights_B, TY_TIER_HOST,
+                                            TY_TIER_GPU);
+    }
+}
+
+void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const double bytes = ty_memory_weight_bytes(layout) * unit_shard(l, unit);
+    unit->read = unit->fetch = TY_NONE;
+    if (layout->home.parameters == TY_HOME_GPU || bytes <= 0) {
+        return;
+    }
+    unit->fetch =
+        ty_lower_transfer_kind(l, "parameters", TY_PHASE_FORWARD, bytes, TY_TIER_HOST, TY_TIER_GPU);
+    if (layout->home.parameters == TY_HOME_NVME) {
+        unit->read = ty_lower_transfer_kind(l, "parameters", TY_PHASE_FORWARD, bytes, TY_TIER_NVME,
+                                            TY_TIER_HOST);
+    }
+}
+
+/* ---- operations ---- */
+
+static void put(struct ty_lowering *l, uint16_t kind, enum ty_stream stream, uint16_t layer,
+                uint8_t record, const uint8_t *waits, uint32_t n_waits)
+{
+    struct ty_op op = TY_OP_INIT;
+    if (kind == TY_NONE) {
+        return;
+    }
+    op.kind = kind;
+    op.stream = (uint8_t)stream;
+    op.layer = layer;
+    op.record = record;
+    ty_lower_emit(l, op, waits, n_waits);
+}
+
+void ty_lower_stash(struct ty_lowering *l, const struct ty_grad_bucket *bucket, uint16_t layer,
+                    uint8_t summed, uint8_t record)
+{
+    put(l, bucket->down, TY_STREAM_D2H, layer, record, &summed, 1);
+    if (l->emit.last) {
+        put(l, bucket->spill, TY_STREAM_NVME, layer, TY_NO_EVENT, &record, 1);
+    }
+}
+
+uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_unit *unit, uint8_t record)
+{
+    const uint8_t own = unit->gather == TY_NONE && unit->gather_experts == TY_NONE
+                            ? record
+                            : (uint8_t)TY_EVENT_FETCHED;
+    const uint8_t from[] = {TY_EVENT_COMPUTE, TY_EVENT_UPDATED}, read = TY_EVENT_READ;
+    if (unit->fetch == TY_NONE) {
+        return TY_EVENT_COMPUTE;
+    }
+    put(l, unit->read, TY_STREAM_NVME, unit->layer, TY_EVENT_READ, from, 2);
+    if (unit->read != TY_NONE) {
+        put(l, unit->fetch, TY_STREAM_H2D, unit->layer, own, &read, 1);
+    } else {
+        put(l, unit->fetch, TY_STREAM_H2D, unit->layer, own, from, 2);
+    }
+    return own;
+}
+
+/* The bucket that was reduced `nth` of a stage; NULL: it has fewer. */
+struct chunks {
+    const struct ty_vstage *const *v;
+    uint32_t n, stage, at, bucket; /* next one */
+};
+
+static const struct ty_grad_bucket *next_chunk(struct chunks *c, uint16_t *layer)
+{
+    for (; c->stage < c->n; c->stage++, c->at = 0) {
+        const struct ty_vstage *v = c->v[c->stage];
+        for (; c->at < 2 * v->n_units; c->at++, c->bucket = 0) {
+            const uint32_t at = 2 * v->n_units - 1 - c->at;
+            const struct ty_unit_part *part = &v->units[at / 2].part[at % 2];
+            if (c->bucket < part->n_buckets) {
+                *layer = v->units[at / 2].layer;
+                return &part->bucket[c->bucket++];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Its gradients are there, and the norm of all of them is known. */
+static void update(struct ty_lowering *l, const struct ty_grad_bucket *chunk, uint16_t layer)
+{
+    const uint8_t waits[] = {TY_EVENT_REDUCED, TY_EVENT_NORM, TY_EVENT_READ};
+    put(l, chunk->update, TY_STREAM_HOST, layer, TY_EVENT_UPDATED, waits, 3);
+}
+
+/* What becomes of it once it is updated: on the GPU the shards of all ranks come together. */
+static void give_back(struct ty_lowering *l, const struct ty_grad_bucket *chunk, uint16_t layer)
+{
+    const uint8_t updated = TY_EVENT_UPDATED;
+    put(l, chunk->up, TY_STREAM_H2D, layer, TY_EVENT_FETCHED, &updated, 1);
+    if (!ty_lower_is_delayed(l)) {
+        ty_lower_regain_bucket(l, chunk, layer);
+    }
+}
+
+void ty_lower_update(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+{
+    struct chunks chunks = {.v = v, .n = n};
+    const uint8_t updated = TY_EVENT_UPDATED;
+    uint16_t layer = TY_NONE, next_layer = TY_NONE;
+    const struct ty_grad_bucket *chunk = next_chunk(&chunks, &layer);
+    if (chunk == NULL || !ty_lower_updates_away(l)) {
+        return;
+    }
+    put(l, chunk->read, TY_STREAM_NVME, layer, TY_EVENT_READ, NULL, 0);
+    update(l, chunk, layer);
+    while (chunk != NULL) {
+        const struct ty_grad_bucket *next = next_chunk(&chunks, &next_layer);
+        if (next != NULL) { /* read before the one at hand is written */
+            put(l, next->read, TY_STREAM_NVME, next_layer, TY_EVENT_READ, NULL, 0);
+        }
+        put(l, chunk->write, TY_STREAM_NVME, layer, TY_NO_EVENT, &updated, 1);
+        give_back(l, chunk, layer);
+        if (next != NULL) {
+            update(l, next, next_layer);
+        }
+        chunk = next;
+        layer = next_layer;
+    }
+}

@@ -1,0 +1,57 @@
+/* offload.h - states that do not live on the GPU: which, where, what that needs of a layout.
+ *
+ * Two choices, where the optimizer (with the gradients it reads) and the 16-bit parameters live,
+ * and presets that are sets of them:
+ *
+ *                        optimizer  parameters  layout.zero
+ *     zero-offload       cpu        gpu         2     (Ren et al. 2021)
+ *     zero3-offload      cpu        cpu         3     (Rajbhandari et al. 2021)
+ *     zero-infinity      nvme       nvme        3     (the same)
+ *
+ * What a rank moves a step: X = 2 bytes for each parameter of its part of the model, N data ranks,
+ * k micro-batches, share s of the optimizer that is not on the GPU (Twin-Flow):
+ *
+ *     optimizer   s X/N down, bucket by bucket as gradients are reduced; where parameters stay on
+ *                 the GPU s X/N up, chunk by chunk behind the update
+ *     parameters  X/N up in every forward and every backward, fetched `depth` units ahead; the rest
+ *                 of a unit comes by all-gather */
+#ifndef TY_MODEL_OFFLOAD_H
+#define TY_MODEL_OFFLOAD_H
+
+#include "model/layout.h"
+
+extern const struct ty_word ty_offload_words[], ty_home_words[];
+
+/* The keys of the layout: rows of ty_layout_fields. ROW: as there. */
+#define TY_OFFLOAD_ROWS(ROW)                                                                       \
+    ROW(offload, WORD, .late = true, .words = ty_offload_words, .fallback = "none",                \
+        .doc = "a system that keeps states beside the GPU: what the next two keys are where "      \
+               "they are auto, and layout.zero where it is not given"),                            \
+        ROW(offload_optimizer, WORD, .late = true, .words = ty_home_words, .fallback = "auto",     \
+            .doc = "where the optimizer's state and its gradients live, and the update runs"),     \
+        ROW(offload_parameters, WORD, .late = true, .words = ty_home_words, .fallback = "auto",    \
+            .doc = "where 16-bit parameters live between uses"),                                   \
+        ROW(offload_share, QUANTITY, .late = true, .dim = TY_DIM_RATIO, .max = 1,                  \
+            .fallback = "100 %",                                                                   \
+            .doc = "of the optimizer that does not live on the GPU (Twin-Flow, ZeRO-Offload++)"),  \
+        ROW(offload_depth, UINT, .late = true, .min = 1, .max = 1 + TY_PREFETCH_MAX,               \
+            .fallback = "3",                                                                       \
+            .doc = "units of a model on their way to the GPU or at work there; 1: nothing "        \
+                   "overlaps"),                                                                    \
+        ROW(offload_delay, BOOL, .late = true, .fallback = "false",                                \
+            .doc = "the update runs beside the next step, whose parameters are one step old "      \
+                   "(ZeRO-Offload's delayed parameter update)")
+
+/* Derives where things live, and layout.zero where it was not given and a preset needs more of it;
+ * checks that they can. */
+int ty_offload_finish(struct ty_layout *layout, const struct ty_section *section,
+                      struct ty_err *err);
+
+/* What can be said once the data ranks are known. */
+int ty_offload_check(const struct ty_layout *layout, const struct ty_section *section,
+                     struct ty_err *err);
+
+/* The least layout.zero of a system. */
+uint32_t ty_offload_zero(int system);
+
+#endif

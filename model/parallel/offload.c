@@ -1,0 +1,133 @@
+/* offload.c - where states live, and what of a layout that rules out. See model/offload.h. */
+#include "model/offload.h"
+
+#include "model/check.h"
+
+const struct ty_word ty_offload_words[] = {
+    {"none", TY_OFFLOAD_NONE, "everything lives on the GPU"},
+    {"zero-offload", TY_OFFLOAD_ZERO_OFFLOAD,
+     "optimizer and gradients on the host, ZeRO-2 (Ren et al. 2021)"},
+    {"zero3-offload", TY_OFFLOAD_ZERO3_OFFLOAD, "parameters, too, ZeRO-3 (DeepSpeed)"},
+    {"zero-infinity", TY_OFFLOAD_ZERO_INFINITY, "both on NVMe, ZeRO-3 (Rajbhandari et al. 2021)"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_home_words[] = {
+    {"auto", TY_HOME_AUTO, "as layout.offload says"},
+    {"gpu", TY_HOME_GPU, "memory of the GPU"},
+    {"cpu", TY_HOME_CPU, "memory of the node, pinned"},
+    {"nvme", TY_HOME_NVME, "drives of the node"},
+    {NULL, 0, NULL},
+};
+
+/* What each system is. */
+static const struct system {
+    int optimizer, parameters;
+    uint32_t zero;
+} systems[] = {
+    [TY_OFFLOAD_NONE] = {TY_HOME_GPU, TY_HOME_GPU, 0},
+    [TY_OFFLOAD_ZERO_OFFLOAD] = {TY_HOME_CPU, TY_HOME_GPU, 2},
+    [TY_OFFLOAD_ZERO3_OFFLOAD] = {TY_HOME_CPU, TY_HOME_CPU, 3},
+    [TY_OFFLOAD_ZERO_INFINITY] = {TY_HOME_NVME, TY_HOME_NVME, 3},
+};
+
+uint32_t ty_offload_zero(int system)
+{
+    return systems[system].zero;
+}
+
+static int home(int given, int system)
+{
+    return given == TY_HOME_AUTO ? system : given;
+}
+
+static const char *word(int value)
+{
+    return ty_home_words[value].name;
+}
+
+/* A preset brings its ZeRO stage, unless another one was asked for. */
+static int check_zero(struct ty_layout *l, const struct ty_section *section, struct ty_err *err)
+{
+    const uint32_t needed = systems[l->offload].zero;
+    if (l->zero >= needed) {
+        return 0;
+    }
+    if (section == NULL || !ty_check_given(section, "zero")) {
+        l->zero = needed;
+        return 0;
+    }
+    return ty_check_fail(section, "zero", err,
+                         "%u, and layout.offload %s is made of ZeRO-%u; write %u, or leave the key "
+                         "out",
+                         (unsigned)l->zero, ty_offload_words[l->offload].name, (unsigned)needed,
+                         (unsigned)needed);
+}
+
+static int check_parameters(const struct ty_layout *l, const struct ty_section *section,
+                            struct ty_err *err)
+{
+    const struct ty_homes *h = &l->home;
+    if (h->parameters == TY_HOME_GPU) {
+        return 0;
+    }
+    if (l->zero < 3) {
+        return ty_check_fail(section, "offload_parameters", err,
+                             "%s: parameters come back unit by unit, which is ZeRO-3, and "
+                             "layout.zero is %u; write layout.zero 3, or gpu",
+                             word(h->parameters), (unsigned)l->zero);
+    }
+    if (h->optimizer == TY_HOME_GPU) {
+        return ty_check_fail(section, "offload_parameters", err,
+                             "%s, and the optimizer that updates them lives on the GPU; write "
+                             "layout.offload_optimizer cpu or nvme, or gpu",
+                             word(h->parameters));
+    }
+    if (l->offload_share < 1) {
+        return ty_check_fail(section, "offload_share", err,
+                             "%g: a share of the optimizer on the GPU needs parameters there, and "
+                             "layout.offload_parameters is %s; write 1, or parameters on gpu",
+                             l->offload_share, word(h->parameters));
+    }
+    return 0;
+}
+
+/* A delayed update changes parameters that wait on the GPU, all of them at once. */
+static int check_delay(const struct ty_layout *l, const struct ty_section *section,
+                       struct ty_err *err)
+{
+    const struct ty_homes *h = &l->home;
+    const char *why = h->optimizer == TY_HOME_GPU ? "the optimizer lives on the GPU"
+                      : l->zero == 3              ? "ZeRO-3 keeps no parameters for a step"
+                      : l->offload_share < 1      ? "a part of the update runs on the GPU"
+                                                  : NULL;
+    return !l->offload_delay || why == NULL
+               ? 0
+               : ty_check_fail(section, "offload_delay", err,
+                               "true, and %s; write false, or layout.offload zero-offload alone",
+                               why);
+}
+
+int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, struct ty_err *err)
+{
+    const struct system *s = &systems[l->offload];
+    struct ty_homes *h = &l->home;
+    h->optimizer = home(l->offload_optimizer, s->optimizer);
+    h->parameters = home(l->offload_parameters, s->parameters);
+    h->share = h->optimizer == TY_HOME_GPU ? 0 : l->offload_share;
+    const int rc = check_zero(l, section, err);
+    return rc < 0 ? rc
+                  : ty_check_first(check_parameters(l, section, err), check_delay(l, section, err));
+}
+
+int ty_offload_check(const struct ty_layout *l, const struct ty_section *section,
+                     struct ty_err *err)
+{
+    if (l->home.optimizer == TY_HOME_GPU || l->zero > 0 || !ty_layout_has_copies(l)) {
+        return 0;
+    }
+    return ty_check_fail(section, "zero", err,
+                         "0: every replica would update all parameters on its host "
+                         "(layout.offload_optimizer is %s); write 1, 2 or 3",
+                         word(l->home.optimizer));
+}

@@ -1,0 +1,77 @@
+/* away.c - the memory and the drives of a node, and what its ranks keep there.
+ *
+ * Ranks of several stages share a node: what it holds is the sum over all of them. */
+#include "sim/run/away.h"
+
+#include <stdlib.h>
+
+static void add_states(struct ty_away_bill *bill, const struct ty_state_bytes *s)
+{
+    bill->weights_B += s->weights;
+    bill->grads_B += s->grads;
+    bill->optimizer_B += s->optimizer;
+    bill->total_B += s->weights + s->grads + s->optimizer;
+    bill->ranks++;
+}
+
+/* A rank of a stage joins its node. */
+static void add_rank(struct ty_away_bill node[TY_N_AWAY], const struct ty_stage_plan *plan)
+{
+    add_states(&node[TY_AWAY_HOST], &plan->away.host);
+    add_states(&node[TY_AWAY_NVME], &plan->away.nvme);
+    node[TY_AWAY_HOST].pinned_B += plan->pinned_B;
+    node[TY_AWAY_HOST].total_B += plan->pinned_B;
+}
+
+static void add_ranks(const struct ty_run *run, struct ty_away_bill (*node)[TY_N_AWAY])
+{
+    const struct ty_grid *grid = &run->lowered.grid;
+    for (uint32_t rank = 0; rank < grid->n_ranks; rank++) {
+        uint32_t coord[TY_N_AXES];
+        ty_grid_coords(grid, rank, coord);
+        add_rank(node[ty_grid_node(grid, rank)], &run->lowered.stage[coord[TY_AXIS_PIPELINE]]);
+    }
+}
+
+int ty_run_find_away(struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_homes *home = &run->config->layout.home;
+    const struct ty_cluster *cluster = &run->config->cluster;
+    const uint32_t nodes = ty_grid_nodes(&run->lowered.grid);
+    if (home->optimizer == TY_HOME_GPU) {
+        return 0;
+    }
+    struct ty_away_bill(*node)[TY_N_AWAY] = calloc(nodes, sizeof(*node));
+    run->away = ty_arena_array(&run->arena, struct ty_away_bill, TY_N_AWAY);
+    if (node == NULL || run->away == NULL) {
+        free(node);
+        return ty_fail_memory(err);
+    }
+    add_ranks(run, node);
+    for (uint32_t i = 0; i < nodes; i++) {
+        for (int tier = 0; tier < TY_N_AWAY; tier++) {
+            node[i][tier].node = i;
+            if (node[i][tier].total_B > run->away[tier].total_B) {
+                run->away[tier] = node[i][tier];
+            }
+        }
+    }
+    free(node);
+    run->away[TY_AWAY_HOST].tier = "host";
+    run->away[TY_AWAY_HOST].key = "cluster.host.memory";
+    run->away[TY_AWAY_HOST].capacity_B = cluster->host.memory;
+    run->away[TY_AWAY_NVME].tier = "nvme";
+    run->away[TY_AWAY_NVME].key = "cluster.nvme.capacity";
+    run->away[TY_AWAY_NVME].capacity_B = cluster->nvme.capacity;
+    return 0;
+}
+
+const struct ty_away_bill *ty_run_away_short(const struct ty_run *run)
+{
+    for (int tier = 0; run->away != NULL && tier < TY_N_AWAY; tier++) {
+        if (run->away[tier].total_B > run->away[tier].capacity_B) {
+            return &run->away[tier];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,29 @@
+/* away.h - what a job keeps beside its GPUs, in the memory and on the drives of a node, and whether
+ * that fits. */
+#ifndef TY_RUN_AWAY_H
+#define TY_RUN_AWAY_H
+
+#include "sim/run/bill.h"
+
+enum ty_away_tier {
+    TY_AWAY_HOST,
+    TY_AWAY_NVME,
+    TY_N_AWAY
+};
+
+/* Of the node that has most of it. */
+struct ty_away_bill {
+    const char *tier; /* "host", "nvme" */
+    const char *key;  /* of the cluster: how much of it a node has */
+    double weights_B, grads_B, optimizer_B, pinned_B, total_B;
+    double capacity_B;
+    uint32_t node, ranks; /* and how many ranks are on it */
+};
+
+/* Of both tiers, into run->away; NULL where nothing is kept there. 0 or TY_ENOMEM. */
+int ty_run_find_away(struct ty_run *run, struct ty_err *err);
+
+/* Whether all of it fits, and the first tier that it does not fit in; NULL: it does. */
+const struct ty_away_bill *ty_run_away_short(const struct ty_run *run);
+
+#endif
