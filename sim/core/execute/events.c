@@ -124,6 +124,11 @@ static bool equally_long(const struct ty_events *q, const struct ty_at *at)
 static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *at)
 {
     const struct ty_group *g = &q->p->groups[at->op->link];
+    if (g->count == 1 &&
+        q->p->kinds[at->op->kind].script == 0) { /* any group of a folded program */
+        start(q, lane, at, true, TY_ENDS_ITSELF);
+        return;
+    }
     const uint32_t first_rank = at->rank - at->member;
     const uint32_t first = first_rank + ty_group_first(g, at->member);
     uint32_t *joined =
