@@ -14,6 +14,8 @@
 
 #include "sim/core/execute/shorten_internal.h"
 
+#define ROUND 4u /* repetitions that a period may be, a power of 2 */
+
 struct maker {
     struct ty_shortening *s;
     const struct ty_program *p; /* whole */
@@ -27,6 +29,12 @@ struct maker {
 static uint32_t left_out(const struct ty_steady *steady)
 {
     return steady->kept < steady->least ? steady->least - steady->kept : 0;
+}
+
+uint32_t ty_shorten_keep(const struct ty_steady *steady, uint32_t kept)
+{
+    const uint32_t out = kept < steady->least ? steady->least - kept : 0;
+    return out < 4 * ROUND ? kept : kept + out % ROUND;
 }
 
 /* ---- passes ---- */
@@ -304,43 +312,74 @@ int ty_shorten_next(struct ty_shortening *s, const struct ty_program **program, 
 
 /* ---- timelines ---- */
 
-/* What a steady state stands for, gang by gang. */
-static void note_repeats(const struct ty_shortening *s, uint32_t steady, ty_ps period,
-                         const uint32_t *last, struct ty_repeat *repeat)
+/* The same passes, so many repetitions taken as one; what is left over comes behind. */
+static struct ty_steady in_rounds(const struct ty_shortening *s, const struct ty_steady *steady,
+                                  uint32_t round, struct ty_stretch *of)
 {
-    const struct ty_steady *state = &s->steady[steady];
+    const uint32_t out = left_out(steady) / round;
     for (uint32_t g = 0; g < s->whole->n_gangs; g++) {
-        const uint32_t n = state->of[g].n;
-        repeat[(size_t)g * s->n + steady] =
-            (struct ty_repeat){.first_pass = state->at[g] + n * last[g],
-                               .n_passes = n,
-                               .times = left_out(state),
-                               .period = period};
+        const struct ty_stretch *run = &steady->of[g];
+        of[g] = (struct ty_stretch){.first = run->first,
+                                    .n = run->n * round,
+                                    .times = (run->times - left_out(steady)) / round + out,
+                                    .shift = run->shift * round};
     }
+    return (struct ty_steady){.of = of, .least = out, .at = steady->at};
+}
+
+/* What a steady state stands for, gang by gang. */
+static void note_repeats(const struct ty_shortening *s, uint32_t i, const struct ty_steady *steady,
+                         ty_ps period, const uint32_t *last, struct ty_repeat *repeat)
+{
+    for (uint32_t g = 0; g < s->whole->n_gangs; g++) {
+        const uint32_t n = steady->of[g].n;
+        repeat[(size_t)g * s->n + i] = (struct ty_repeat){.first_pass = steady->at[g] + n * last[g],
+                                                          .n_passes = n,
+                                                          .times = left_out(steady),
+                                                          .period = period};
+    }
+}
+
+/* Looks for a period of one repetition, of two, of four. 1: *sum is what was left out; 0, or
+ * TY_ENOMEM. */
+static int look_for_period(const struct ty_shortening *s, uint32_t i,
+                           const struct ty_timeline *timeline, struct ty_repeat *repeat, ty_ps *sum,
+                           struct ty_arena *arena)
+{
+    const uint32_t n_gangs = s->whole->n_gangs, out = left_out(&s->steady[i]);
+    uint32_t *last = ty_arena_array(arena, uint32_t, n_gangs);
+    struct ty_stretch *of = ty_arena_array(arena, struct ty_stretch, n_gangs);
+    int found = last == NULL || of == NULL ? TY_ENOMEM : 0;
+    for (uint32_t round = 1; round <= ROUND && out % round == 0 && found == 0; round *= 2) {
+        const struct ty_steady steady = in_rounds(s, &s->steady[i], round, of);
+        ty_ps period;
+        found = ty_shorten_verify(s, &steady, timeline, &period, last, arena);
+        if (found > 0) {
+            note_repeats(s, i, &steady, period, last, repeat);
+            *sum = left_out(&steady) * period;
+        }
+    }
+    return found;
 }
 
 int ty_shorten_holds(struct ty_shortening *s, struct ty_timeline *timeline, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
-    const uint32_t n_gangs = s->whole->n_gangs;
-    uint32_t *last = ty_arena_array(&arena, uint32_t, n_gangs);
     struct ty_repeat *repeat =
-        ty_arena_array(&timeline->arena, struct ty_repeat, (size_t)n_gangs * s->n + 1);
+        ty_arena_array(&timeline->arena, struct ty_repeat, (size_t)s->whole->n_gangs * s->n + 1);
     ty_ps sum = 0;
-    int rc = last == NULL || repeat == NULL ? TY_ENOMEM : 1;
+    int rc = repeat == NULL ? TY_ENOMEM : 1;
     for (uint32_t i = 0; i < s->n && rc >= 0; i++) {
         struct ty_steady *steady = &s->steady[i];
-        ty_ps period = 0;
+        ty_ps gone = 0;
         if (left_out(steady) == 0) {
             continue; /* executed as it is; its rows say so */
         }
-        const int found = ty_shorten_verify(s, steady, timeline, &period, last, &arena);
+        const int found = look_for_period(s, i, timeline, repeat, &gone, &arena);
+        sum += gone;
         steady->failed = found <= 0;
-        if (found > 0) {
-            note_repeats(s, i, period, last, repeat);
-            sum += left_out(steady) * period;
-        } else {
-            steady->kept *= 2;
+        if (found == 0) {
+            steady->kept = ty_shorten_keep(steady, 2 * steady->kept);
         }
         rc = found < rc ? found : rc;
     }

@@ -10,7 +10,8 @@
 
 #include "sim/core/execute/shorten_internal.h"
 
-#define FEWEST 3u  /* repetitions that a first attempt keeps */
+#define FEWEST 3u  /* repetitions of what is worth leaving out */
+#define KEPT   4u  /* repetitions of a first attempt: of three, few are settled by contention */
 #define TRIES  64u /* distances looked at from one pass */
 #define RUNS   64u /* stretches kept of a gang: a few a step */
 
@@ -215,13 +216,13 @@ static int keep_steady(struct finder *f)
         return TY_ENOMEM;
     }
     steady->least = UINT32_MAX;
-    steady->kept = FEWEST;
     for (uint32_t g = 0; g < f->p->n_gangs; g++) {
         const struct ty_stretch *run = f->chosen[g];
         steady->of[g] = *run;
         steady->least = run->times < steady->least ? run->times : steady->least;
         f->used[g] = run->first + run->n * run->times;
     }
+    steady->kept = ty_shorten_keep(steady, KEPT);
     return 0;
 }
 

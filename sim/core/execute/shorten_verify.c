@@ -21,6 +21,11 @@
  * An execution depends on durations and on orders of simultaneous events, which follow numbers of
  * lanes; neither knows the time.
  *
+ * A REPETITION may be several of the stretch taken as one. Cycles of waiting that carry several
+ * messages need not be in step: what two micro-batches do alternately comes again every second
+ * time (the cyclicity of a max-plus matrix: Baccelli, Cohen, Olsder, Quadrat 1992, section 3.7).
+ * Nothing above asks what a repetition is made of; shorten.c leaves out whole rounds.
+ *
  * FIGURES are sums over passes in the order of issue, and streams of a gang are apart in it: at t
  * one may be further than another. So the repetition that stands for those left out is the last
  * that any of them has come to, and

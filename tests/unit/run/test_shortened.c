@@ -133,9 +133,9 @@ static const struct {
     {{"schedule.name=v-half"}, {0.2, 0.2}},
     {{"schedule.name=v-min"}, {0.15, 0.15}},
     {{"schedule.name=interleaved-zb", "schedule.chunks=2"}, {0.5, 0.5}},
-    {{"schedule.name=chimera"}, {0.3, 0.3}},
+    {{"schedule.name=chimera"}, {0.35, 0.35}},
     {{"schedule.name=dualpipe"}, {0.3, 0.3}},
-    {{"schedule.name=dualpipev"}, {0.3, 1}},
+    {{"schedule.name=dualpipev"}, {0.3, 0.35}}, /* shared links: a period of several repetitions */
     {{"schedule.name=seq1f1b"}, {0.15, 0.15}},
     {{"schedule.name=pipedream"}, {0.15, 0.15}},
     {{"schedule.name=pipedream-2bw"}, {0.15, 0.15}},
