@@ -213,8 +213,14 @@ static void put_second(struct ty_text *t, const struct ty_plan_result *r)
     const struct ty_plan_row *a = &r->row[0], *b = &r->row[1];
     char words[CELL], share[CELL];
     ty_text_add(t, "row %u against row %u: ", (unsigned)b->row + 1, (unsigned)a->row + 1);
+    if (b->step_s == a->step_s && b->peak_B == a->peak_B) {
+        ty_text_add(t, "as fast to the picosecond with as much memory; the earlier row stands "
+                       "first\n");
+        return;
+    }
     if (b->step_s == a->step_s) {
-        ty_text_add(t, "as fast to the picosecond; the earlier row stands first\n");
+        ty_words_bytes(b->peak_B - a->peak_B, words, sizeof(words));
+        ty_text_add(t, "as fast to the picosecond, with %s more of memory\n", words);
         return;
     }
     ty_words_seconds(fabs(b->step_s - a->step_s), words, sizeof(words));

@@ -11,12 +11,13 @@ struct ty_plan_key {
     uint32_t row;
 };
 
-/* Of a layout that takes so long, or at least. A job's GPUs cost by the hour, so time is cost. */
+/* Of a layout that takes so long, or at least. A job's GPUs cost by the hour, so time is cost. Of
+ * layouts as fast the one with less memory is better: it is further from where none is left. */
 static inline struct ty_plan_key ty_plan_key(enum ty_plan_objective objective, double step_s,
                                              double peak_B, uint32_t row)
 {
     const bool memory = objective == TY_PLAN_MEMORY;
-    return (struct ty_plan_key){memory ? peak_B : step_s, memory ? step_s : 0, row};
+    return (struct ty_plan_key){memory ? peak_B : step_s, memory ? step_s : peak_B, row};
 }
 
 static inline bool ty_plan_key_before(const struct ty_plan_key *a, const struct ty_plan_key *b)
