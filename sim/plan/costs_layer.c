@@ -73,6 +73,7 @@ static double alone_ps(const struct ty_cluster *cluster, enum ty_coll coll, doub
 {
     struct ty_reach reach = *at;
     struct ty_coll_cost cost;
+    reach.root = TY_ROOT_EACH;
     if (exchange != NULL) {
         ty_exchange_cost(cluster, exchange, &reach, &cost);
     } else {
@@ -132,24 +133,41 @@ double ty_plan_collective_ps(struct ty_plan_costs *costs, const struct ty_plan_g
     return ps;
 }
 
-/* Tensor groups in more than one dimension have streams that a player does not: what they say is
- * left out of a bound. */
-static const struct ty_plan_group *played_group(const struct ty_plan_grid *grid,
-                                                const struct ty_op_comm *comm)
-{
-    return comm->group >= TY_GROUP_ROW ? NULL : grid->group[comm->group];
-}
-
 /* Durations of the collectives of a unit. */
 struct unit_comms {
     double comm[TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
     double round[TY_UNIT_OPS][4];
+    double block[TY_UNIT_OPS][TY_WGRAD + 1][TY_STEP_BLOCKS];
+    double sum[TY_UNIT_OPS][TY_WGRAD + 1];
 };
+
+static double move_ps(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
+                      const struct ty_op_move *move)
+{
+    return move->bytes > 0 ? least_ps(costs, grid->group[move->group], (enum ty_coll)move->coll,
+                                      move->bytes, NULL, 1)
+                           : 0;
+}
+
+static void price_steps(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
+                        const struct ty_op_steps *steps, double block[][TY_STEP_BLOCKS],
+                        double *sum)
+{
+    for (enum ty_direction pass = TY_FORWARD; pass <= TY_WGRAD; pass++) {
+        for (uint32_t i = 0; i < TY_STEP_BLOCKS; i++) {
+            block[pass][i] = move_ps(costs, grid, &steps->block[pass][i]);
+        }
+        sum[pass] = move_ps(costs, grid, &steps->sum[pass]);
+    }
+}
 
 static void price_comms(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
                         const struct ty_unit_ops *ops, struct unit_comms *out)
 {
     for (uint32_t i = 0; i < ops->n; i++) {
+        if (ops->op[i].steps.n > 0) {
+            price_steps(costs, grid, &ops->op[i].steps, out->block[i], out->sum[i]);
+        }
         const struct ty_op_rounds *rounds = &ops->op[i].rounds;
         const double bytes[4] = {rounds->forward_B, rounds->first_B, rounds->middle_B,
                                  rounds->last_B};
@@ -163,7 +181,7 @@ static void price_comms(const struct ty_plan_costs *costs, const struct ty_plan_
             for (uint32_t k = 0; k < comms->n; k++) {
                 const struct ty_op_comm *comm = &comms->item[k];
                 out->comm[i][place][k] =
-                    least_ps(costs, played_group(grid, comm), (enum ty_coll)comm->coll, comm->bytes,
+                    least_ps(costs, grid->group[comm->group], (enum ty_coll)comm->coll, comm->bytes,
                              comm->exchange.tokens > 0 ? &comm->exchange : NULL, comm->calls);
             }
         }
@@ -295,6 +313,8 @@ static void time_units(const struct pricing *p, struct ty_plan_layer *layer)
                 .op = least[q][u],
                 .comm = (const double(*)[TY_N_COMM_PLACES][TY_PLACE_COMMS])comms.comm,
                 .round = (const double(*)[4])comms.round,
+                .block = (const double(*)[TY_WGRAD + 1][TY_STEP_BLOCKS]) comms.block,
+                .sum = (const double(*)[TY_WGRAD + 1]) comms.sum,
                 .layout = p->layout,
                 .slows = least_slow(p)};
             ty_unit_times(&play, &layer->unit[u].times[q]);

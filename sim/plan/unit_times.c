@@ -9,6 +9,13 @@ enum event {
     CONTEXT_ODD,
     EXPERT,
     REGATHER,
+    ROW, /* of a tensor group in more than one dimension: around products, and of steps */
+    COLUMN,
+    DEPTH,
+    ROW_EVEN,
+    ROW_ODD,
+    COLUMN_EVEN,
+    COLUMN_ODD,
     N_EVENTS
 };
 
@@ -16,6 +23,9 @@ enum stream {
     TENSOR_STREAM,
     CONTEXT_STREAM,
     EXPERT_STREAM,
+    ROW_STREAM,
+    COLUMN_STREAM,
+    DEPTH_STREAM,
     N_STREAMS
 };
 
@@ -45,13 +55,6 @@ static void compute(struct player *p, double ps)
     p->need = 0;
 }
 
-static enum stream stream_of(enum event event)
-{
-    return event == EXPERT                            ? EXPERT_STREAM
-           : event == CONTEXT || event == CONTEXT_ODD ? CONTEXT_STREAM
-                                                      : TENSOR_STREAM;
-}
-
 static enum event event_of(enum ty_comm_group group)
 {
     switch (group) {
@@ -61,15 +64,33 @@ static enum event event_of(enum ty_comm_group group)
     case TY_GROUP_EXPERT_TENSOR:
     case TY_GROUP_EXPERT_ALL:
         return EXPERT;
+    case TY_GROUP_ROW:
+    case TY_GROUP_OUTPUT:
+        return ROW;
+    case TY_GROUP_COLUMN:
+    case TY_GROUP_INPUT:
+        return COLUMN;
+    case TY_GROUP_WEIGHT:
+        return DEPTH;
     default:
         return CONTEXT;
     }
 }
 
-/* A collective on what has been computed so far. */
+static enum stream stream_of(enum ty_comm_group group)
+{
+    static const enum stream of[N_EVENTS] = {
+        [TENSOR] = TENSOR_STREAM, [CONTEXT] = CONTEXT_STREAM, [EXPERT] = EXPERT_STREAM,
+        [ROW] = ROW_STREAM,       [COLUMN] = COLUMN_STREAM,   [DEPTH] = DEPTH_STREAM};
+    return of[event_of(group)];
+}
+
+/* A collective on what has been computed so far; on a grid of ranks on what the next computation
+ * waits for, too. */
 static void collective(struct player *p, enum stream stream, enum event event, double ps)
 {
-    p->stream[stream] = fmax(p->stream[stream], p->compute) + ps;
+    const double ready = ty_layout_is_mesh(p->play->layout) ? needed(p) : p->compute;
+    p->stream[stream] = fmax(p->stream[stream], ready) + ps;
     p->event[event] = p->stream[stream];
 }
 
@@ -112,10 +133,10 @@ static uint32_t comms(struct player *p, uint32_t op, enum ty_comm_place place)
     const struct ty_op_comms *all = &p->play->ops->op[op].comms[place];
     uint32_t events = 0;
     for (uint32_t i = 0; i < all->n; i++) {
-        const enum event event = event_of((enum ty_comm_group)all->item[i].group);
-        const enum event record = place == TY_BEFORE_WGRAD ? REGATHER : event;
+        const enum ty_comm_group group = (enum ty_comm_group)all->item[i].group;
+        const enum event record = place == TY_BEFORE_WGRAD ? REGATHER : event_of(group);
         for (uint32_t k = 0; k < all->item[i].times; k++) {
-            collective(p, stream_of(event), record, p->play->comm[op][place][i]);
+            collective(p, stream_of(group), record, p->play->comm[op][place][i]);
         }
         events |= 1u << record;
     }
@@ -125,30 +146,87 @@ static uint32_t comms(struct player *p, uint32_t op, enum ty_comm_place place)
     return events;
 }
 
-/* An operator in one piece or in rounds, each with a message beside it. */
-static void work(struct player *p, uint32_t op, double first, double next, bool back)
+static enum event step_event(const struct ty_op_move *move, uint32_t step)
+{
+    const bool odd = step % 2 == 1;
+    return move->group == TY_GROUP_ROW ? (odd ? ROW_ODD : ROW_EVEN)
+                                       : (odd ? COLUMN_ODD : COLUMN_EVEN);
+}
+
+static void put_move(struct player *p, const struct ty_op_move *move, uint32_t step, double ps)
+{
+    collective(p, stream_of((enum ty_comm_group)move->group), step_event(move, step), ps);
+}
+
+static void bring(struct player *p, uint32_t op, enum ty_direction pass, uint32_t step)
+{
+    const struct ty_op_steps *steps = &p->play->ops->op[op].steps;
+    for (uint32_t i = 0; i < TY_STEP_BLOCKS && step < steps->n; i++) {
+        if (steps->block[pass][i].bytes > 0) {
+            put_move(p, &steps->block[pass][i], step, p->play->block[op][pass][i]);
+        }
+    }
+}
+
+/* As model/lower/grid.c has them. */
+static void steps(struct player *p, uint32_t op, enum ty_direction pass, double ps)
+{
+    const struct ty_op_steps *all = &p->play->ops->op[op].steps;
+    const struct ty_op_move *sum = &all->sum[pass];
+    bring(p, op, pass, 0);
+    p->need = 0;
+    for (uint32_t step = 0; step < all->n; step++) {
+        bring(p, op, pass, step + 1);
+        for (uint32_t i = 0; i < TY_STEP_BLOCKS; i++) {
+            const struct ty_op_move *block = &all->block[pass][i];
+            p->need |= block->bytes > 0 ? 1u << step_event(block, step) : 0;
+        }
+        p->need |= step >= 2 && sum->bytes > 0 ? 1u << step_event(sum, step) : 0;
+        compute(p, ps);
+        if (sum->bytes > 0) {
+            put_move(p, sum, step, p->play->sum[op][pass]);
+        }
+    }
+    p->need |= sum->bytes > 0 ? 1u << step_event(sum, all->n - 1) : 0;
+}
+
+/* A round of an operator, and what arrives beside it. */
+static void round_of(struct player *p, uint32_t op, uint32_t i, double ps, bool back)
 {
     const uint32_t n = p->play->ops->op[op].rounds.n;
     const double *message = p->play->round[op];
-    for (uint32_t i = 1; i < p->play->ops->op[op].steps.n; i++) {
-        compute(p, first);
+    const enum event event = i % 2 == 1 ? CONTEXT_ODD : CONTEXT;
+    const bool sends = back || i < n - 1;
+    if (sends) {
+        collective(p, CONTEXT_STREAM, event, message[!back ? 0 : i == 0 ? 1 : i < n - 1 ? 2 : 3]);
     }
-    if (n == 0) {
+    compute(p, ps);
+    p->need |= sends ? 1u << event : 0;
+}
+
+/* An operator in one piece, in steps, or in rounds, each with a message beside it. */
+static void work(struct player *p, uint32_t op, double first, double next, bool back)
+{
+    const struct ty_unit_op *one = &p->play->ops->op[op];
+    if (one->steps.n > 0) {
+        steps(p, op, back ? TY_DGRAD : TY_FORWARD, first);
+        return;
+    }
+    if (one->rounds.n == 0) {
         compute(p, first);
         return;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        const enum event event = i % 2 == 1 ? CONTEXT_ODD : CONTEXT;
-        const bool sends = back || i < n - 1;
-        if (sends) {
-            collective(p, CONTEXT_STREAM, event,
-                       message[!back       ? 0
-                               : i == 0    ? 1
-                               : i < n - 1 ? 2
-                                           : 3]);
-        }
-        compute(p, i == 0 ? first : next);
-        p->need |= sends ? 1u << event : 0;
+    for (uint32_t i = 0; i < one->rounds.n; i++) {
+        round_of(p, op, i, i == 0 ? first : next, back);
+    }
+}
+
+static void weigh(struct player *p, uint32_t op, double ps)
+{
+    if (p->play->ops->op[op].steps.n > 0) {
+        steps(p, op, TY_WGRAD, ps);
+    } else {
+        compute(p, ps);
     }
 }
 
@@ -239,7 +317,7 @@ static void whole_op(struct player *p, uint32_t i)
         const bool beside = p->need == 0 && reduced == 1u << TENSOR;
         p->need |= gathered;
         const double second = needed(p);
-        work(p, i, t->wgrad, 0, true);
+        weigh(p, i, t->wgrad);
         if (beside) {
             join(p, TENSOR, second, t->wgrad, sum_comms(p, i, TY_AFTER_DGRAD));
         }
@@ -279,7 +357,7 @@ static void weight_op(struct player *p, uint32_t i)
         p->need |= comms(p, i, TY_BEFORE_DGRAD);
     }
     p->need |= comms(p, i, TY_BEFORE_WGRAD);
-    work(p, i, p->play->op[i].weight, 0, true);
+    weigh(p, i, p->play->op[i].weight);
 }
 
 /* ---- passes ---- */

@@ -18,7 +18,8 @@ struct ty_unit_times {
     struct ty_unit_time forward, backward, input, weight;
 };
 
-/* Picoseconds of an operator's computations, as struct ty_op_kinds names them. */
+/* Picoseconds of an operator's computations, as struct ty_op_kinds names them: of each step, where
+ * it has some. */
 struct ty_op_times {
     double forward, recompute, dgrad, wgrad, input, weight;
     double next_forward, next_recompute, next_dgrad, next_input; /* of further rounds */
@@ -29,6 +30,8 @@ struct ty_unit_play {
     const struct ty_op_times *op;                           /* [n] */
     const double (*comm)[TY_N_COMM_PLACES][TY_PLACE_COMMS]; /* [n] of one operation */
     const double (*round)[4]; /* [n] messages: forward; backward the first, middle ones, the last */
+    const double (*block)[TY_WGRAD + 1][TY_STEP_BLOCKS]; /* [n] of a step, */
+    const double (*sum)[TY_WGRAD + 1];                   /* and of what it gives */
     const struct ty_layout *layout;
     double slows; /* share of its speed that computation beside a tensor collective loses */
 };
