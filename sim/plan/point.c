@@ -7,6 +7,8 @@ static void set_layout(const struct ty_plan_space *space, const struct ty_plan_p
 {
     layout->framework = space->framework[point->zero];
     layout->tensor = point->tensor;
+    layout->tensor_scheme = point->tensor_scheme;
+    layout->tensor_depth = point->tensor_depth;
     layout->context = point->context;
     layout->pipeline = point->pipeline;
     layout->data = point->data;

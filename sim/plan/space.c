@@ -35,6 +35,10 @@ static uint32_t value_of(const struct ty_plan_space *space, enum ty_plan_axis_in
     switch (axis) {
     case TY_PLAN_TENSOR:
         return layout->tensor;
+    case TY_PLAN_TENSOR_SCHEME:
+        return (uint32_t)layout->tensor_scheme;
+    case TY_PLAN_TENSOR_DEPTH:
+        return layout->tensor_depth;
     case TY_PLAN_CONTEXT:
         return layout->context;
     case TY_PLAN_PIPELINE:
@@ -115,7 +119,8 @@ static int give(struct ty_plan_axis *axis, uint32_t value, struct ty_arena *aren
     return 0;
 }
 
-/* Axes as the run file leaves them. A schedule of the user's own has a name and chunks. */
+/* Axes as the run file leaves them. A schedule of the user's own has a name and chunks; a scheme is
+ * the run file's, or the usual one, unless --over asks. */
 static int read_axes(struct ty_plan_space *space, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_config *base = space->base;
@@ -125,7 +130,7 @@ static int read_axes(struct ty_plan_space *space, struct ty_arena *arena, struct
         struct ty_plan_axis *axis = &space->axis[i];
         *axis = rows[i];
         axis->searched = true;
-        if (is_given(base, axis->section, axis->key)) {
+        if (is_given(base, axis->section, axis->key) || ty_plan_axis_is_rare(i)) {
             rc = give(axis,
                       value_of(space, (enum ty_plan_axis_index)i, &base->layout, &base->schedule),
                       arena, err);
@@ -148,7 +153,8 @@ static int unknown_axis(const char *key, struct ty_err *err)
         names[i] = name[i];
     }
     return ty_fail(err, TY_EUSAGE,
-                   "--over %.80s: a plan searches tensor, context, pipeline, data, expert, "
+                   "--over %.80s: a plan searches tensor, tensor_scheme, tensor_depth, context, "
+                   "pipeline, data, expert, "
                    "expert_tensor, micro_batch, zero, recompute, sequence_parallel and order of "
                    "layout, name and chunks of schedule; \"trainyard sweep\" takes any key%s",
                    key, ty_suggestion(key, names, TY_PLAN_N_AXES, hint));
@@ -268,6 +274,13 @@ static int read_over(struct ty_plan_space *space, const char *const *over, size_
         rc = read_list(space, over[i], arena, &blank, &seen, err);
     }
     ty_arena_release(&blank.arena);
+    /* schemes without a depth that anybody gave: each with those it can have */
+    struct ty_plan_axis *depth = &space->axis[TY_PLAN_TENSOR_DEPTH];
+    if (space->axis[TY_PLAN_TENSOR_SCHEME].searched && !depth->searched &&
+        !is_given(space->base, TY_SECTION_LAYOUT, "tensor_depth")) {
+        depth->searched = true;
+        depth->n = 0;
+    }
     return rc;
 }
 
@@ -329,11 +342,16 @@ static struct ty_plan_point first_point(const struct ty_plan_space *space)
         value[i] = space->axis[i].n > 0 ? space->axis[i].value[0] : i <= TY_PLAN_MICRO_BATCH;
     }
     const bool shares = ty_arch_is_moe(&base->arch) && value[TY_PLAN_TENSOR] > 1;
+    if (space->axis[TY_PLAN_TENSOR_SCHEME].n == 0) {
+        value[TY_PLAN_TENSOR_SCHEME] = TY_TENSOR_1D;
+    }
     if (space->axis[TY_PLAN_SCHEDULE].n == 0) {
         value[TY_PLAN_SCHEDULE] = (uint32_t)base->schedule.name;
     }
     return (struct ty_plan_point){
         .tensor = value[TY_PLAN_TENSOR],
+        .tensor_scheme = (uint8_t)value[TY_PLAN_TENSOR_SCHEME],
+        .tensor_depth = value[TY_PLAN_TENSOR_DEPTH],
         .context = value[TY_PLAN_CONTEXT],
         .pipeline = value[TY_PLAN_PIPELINE],
         .data = space->axis[TY_PLAN_DATA].n > 0 ? value[TY_PLAN_DATA] : 0,

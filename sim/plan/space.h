@@ -3,9 +3,9 @@
  * Axes are keys of `layout` and `schedule`: those that the run file leaves out, or at auto, and
  * those that --over names. Every other value is the run file's. A point is one legal combination,
  * as coordinates; with everything else it makes a configuration. Points are numbered as nested
- * loops meet them, outermost first: tensor, context, pipeline, expert, expert_tensor, micro_batch,
- * schedule, chunks, zero, recompute, sequence_parallel, order. The number is the row of a layout,
- * whoever searches, and decides between equals.
+ * loops meet them, outermost first: tensor, tensor_scheme, tensor_depth, context, pipeline, expert,
+ * expert_tensor, micro_batch, schedule, chunks, zero, recompute, sequence_parallel, order. The
+ * number is the row of a layout, whoever searches, and decides between equals.
  *
  * Legal is what reading a run file with these values accepts: the same checks decide. */
 #ifndef TY_PLAN_SPACE_H
@@ -16,13 +16,14 @@
 #define TY_PLAN_ZEROS 4u
 
 struct ty_plan_point {
-    uint32_t tensor, context, pipeline, data;
+    uint32_t tensor, tensor_depth, context, pipeline, data;
     uint32_t expert, expert_tensor;
     uint32_t micro_batch, micro_batches; /* sequences in a pass; passes of a pipeline and step */
     uint32_t recompute;                  /* enum ty_recompute: bits */
     uint16_t schedule;                   /* index into ty_schedules; a file's: 0 */
     uint16_t chunks;                     /* virtual stages of a pipeline rank */
     uint8_t zero;
+    uint8_t tensor_scheme; /* enum ty_tensor_scheme */
     bool sequence_parallel;
     uint8_t order; /* index into the space's orders of axes */
 };
@@ -30,6 +31,8 @@ struct ty_plan_point {
 /* Axes, outermost first: suffix, section, key. */
 #define TY_PLAN_AXES(X)                                                                            \
     X(TENSOR, LAYOUT, "tensor")                                                                    \
+    X(TENSOR_SCHEME, LAYOUT, "tensor_scheme") /* this and the next only where --over asks */       \
+    X(TENSOR_DEPTH, LAYOUT, "tensor_depth")                                                        \
     X(CONTEXT, LAYOUT, "context")                                                                  \
     X(PIPELINE, LAYOUT, "pipeline")                                                                \
     X(DATA, LAYOUT, "data") /* follows from those before */                                        \
@@ -49,6 +52,12 @@ enum ty_plan_axis_index {
 #undef X
     TY_PLAN_N_AXES
 };
+
+/* Whether an axis is the run file's as long as nobody asks for it. */
+static inline bool ty_plan_axis_is_rare(int axis)
+{
+    return axis == TY_PLAN_TENSOR_SCHEME || axis == TY_PLAN_TENSOR_DEPTH;
+}
 
 /* Values as in a point. None: those that make sense beside the axes before, see walk.c. */
 struct ty_plan_axis {

@@ -4,6 +4,8 @@
  * Of an axis without values of its own these are
  *
  *     tensor, pipeline    divisors of the GPUs that the model permits
+ *     tensor_scheme       all that so many ranks can have; of one rank the first
+ *     tensor_depth        of 2.5d all that leave a square, else 1
  *     context             the same, while every rank has TY_PLAN_CONTEXT_TOKENS of a sequence
  *     expert              divisors of the experts; expert_tensor: of their width, within a node
  *     micro_batch         divisors of what a replica has of the batch
@@ -23,7 +25,7 @@
 #include "model/parallel.h"
 #include "sim/plan/space.h"
 
-#define POINTS_MAX 4000000u /* 200 MB */
+#define POINTS_MAX 4000000u /* 220 MB */
 #define CHUNKS_MAX 64u      /* of schedule.chunks */
 
 struct walk {
@@ -42,6 +44,8 @@ static struct ty_layout layout_so_far(const struct walk *w)
 {
     struct ty_layout layout = w->space->base->layout;
     layout.tensor = w->value[TY_PLAN_TENSOR];
+    layout.tensor_scheme = (int)w->value[TY_PLAN_TENSOR_SCHEME];
+    layout.tensor_depth = w->value[TY_PLAN_TENSOR_DEPTH];
     layout.context = w->value[TY_PLAN_CONTEXT];
     layout.pipeline = w->value[TY_PLAN_PIPELINE];
     layout.sequence_parallel = false;
@@ -75,6 +79,8 @@ static struct ty_plan_point point_of(const struct walk *w)
     const uint32_t *v = w->value;
     return (struct ty_plan_point){
         .tensor = v[TY_PLAN_TENSOR],
+        .tensor_scheme = (uint8_t)v[TY_PLAN_TENSOR_SCHEME],
+        .tensor_depth = v[TY_PLAN_TENSOR_DEPTH],
         .context = v[TY_PLAN_CONTEXT],
         .pipeline = v[TY_PLAN_PIPELINE],
         .data = v[TY_PLAN_DATA],
@@ -132,6 +138,12 @@ static bool is_placed_before(const struct walk *w)
     return false;
 }
 
+/* Of a rank alone all schemes are one. */
+static bool is_first(const struct ty_plan_axis *axis, uint32_t value)
+{
+    return value == (axis->n > 0 ? axis->value[0] : TY_TENSOR_1D);
+}
+
 /* Whether a leaf below can be legal, as far as the values up to `axis` say. */
 static bool possible(struct walk *w, int axis)
 {
@@ -140,7 +152,11 @@ static bool possible(struct walk *w, int axis)
     const struct ty_config *base = w->space->base;
     switch (axis) {
     case TY_PLAN_TENSOR:
-        return w->gpus % v[TY_PLAN_TENSOR] == 0 && agrees(w, &ty_parallel_tensor);
+        return w->gpus % v[TY_PLAN_TENSOR] == 0;
+    case TY_PLAN_TENSOR_SCHEME:
+        return v[TY_PLAN_TENSOR] > 1 || is_first(&w->space->axis[axis], v[axis]);
+    case TY_PLAN_TENSOR_DEPTH:
+        return agrees(w, &ty_parallel_tensor);
     case TY_PLAN_CONTEXT:
         return w->gpus % model == 0 && agrees(w, &ty_parallel_context);
     case TY_PLAN_PIPELINE:
@@ -252,6 +268,28 @@ static void each_tensor(struct walk *w)
     each_divisor(w, TY_PLAN_TENSOR, w->gpus, w->space->base->arch.heads);
 }
 
+static void each_scheme(struct walk *w)
+{
+    for (uint32_t i = TY_TENSOR_1D; i <= TY_TENSOR_3D; i++) {
+        descend(w, TY_PLAN_TENSOR_SCHEME, i);
+    }
+}
+
+/* One grid is 2d. */
+static void each_depth(struct walk *w)
+{
+    const uint32_t ranks = w->value[TY_PLAN_TENSOR];
+    if (w->value[TY_PLAN_TENSOR_SCHEME] != TY_TENSOR_25D || ranks == 1) {
+        descend(w, TY_PLAN_TENSOR_DEPTH, 1);
+        return;
+    }
+    for (uint32_t d = 2; d <= ranks / 4; d++) {
+        if (ranks % d == 0) {
+            descend(w, TY_PLAN_TENSOR_DEPTH, d);
+        }
+    }
+}
+
 static void each_pipeline(struct walk *w)
 {
     const uint32_t ranks = w->gpus / (w->value[TY_PLAN_TENSOR] * w->value[TY_PLAN_CONTEXT]);
@@ -308,6 +346,8 @@ static void each_order(struct walk *w)
 typedef void each_fn(struct walk *w);
 static each_fn *const each[TY_PLAN_N_AXES] = {
     [TY_PLAN_TENSOR] = each_tensor,
+    [TY_PLAN_TENSOR_SCHEME] = each_scheme,
+    [TY_PLAN_TENSOR_DEPTH] = each_depth,
     [TY_PLAN_CONTEXT] = each_context,
     [TY_PLAN_PIPELINE] = each_pipeline,
     [TY_PLAN_DATA] = each_data,

@@ -25,7 +25,9 @@ static void put_row(struct ty_json *j, const struct ty_plan_result *r,
     ty_json_object(j, NULL);
     ty_json_whole(j, "row", row->row + 1);
     for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
-        put_key(j, &r->space, &row->point, i);
+        if (ty_plan_key_is_told(&r->space, i)) {
+            put_key(j, &r->space, &row->point, i);
+        }
     }
     ty_json_whole(j, "gpus", ty_plan_gpus(&r->space));
     ty_json_real(j, "step_time_s", row->step_s);
@@ -109,7 +111,7 @@ static void put_uneven(struct ty_json *j, const struct ty_plan_answer *a)
     if (u->found) {
         ty_json_object(j, NULL);
         for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
-            if (i != TY_PLAN_RECOMPUTE) {
+            if (i != TY_PLAN_RECOMPUTE && ty_plan_key_is_told(space, i)) {
                 put_key(j, space, &space->point[u->point], i);
             }
         }

@@ -176,7 +176,9 @@ static void put_common(struct ty_text *t, const struct ty_plan_result *r)
     bool any = false;
     for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
         const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
-        if (!differs(r->row, r->n_rows, k) && (!experts || ty_arch_is_moe(&r->base->arch))) {
+        const bool told = ty_plan_key_is_told(&r->space, k);
+        if (told && !differs(r->row, r->n_rows, k) &&
+            (!experts || ty_arch_is_moe(&r->base->arch))) {
             ty_text_add(t, "%s%s %s", any ? ", " : "", short_name(k, name),
                         ty_plan_key_value(&r->space, &r->row[0].point, k, value));
             any = true;
@@ -277,7 +279,8 @@ static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
     ty_text_add(t, "%s, %s less, %s of %s\n ", value, share, has, of);
     for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
         const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
-        if (k != TY_PLAN_RECOMPUTE && (!experts || ty_arch_is_moe(&r->base->arch))) {
+        const bool told = ty_plan_key_is_told(&r->space, k);
+        if (told && k != TY_PLAN_RECOMPUTE && (!experts || ty_arch_is_moe(&r->base->arch))) {
             ty_text_add(t, " %s %s,", short_name(k, name),
                         ty_plan_key_value(&r->space, &r->space.point[u->point], k, value));
         }

@@ -86,6 +86,9 @@ static const struct plan_case plan_cases[] = {
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32, tensor_scheme: 3d}\n"
                          "framework: {parallel_loss: false}\n",
      {"layout.tensor=8", PLAN_FLUSHING}},
+    {"every scheme",
+     PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32}\n",
+     {"layout.tensor_scheme=auto", "layout.tensor=1,4,8,16", "schedule.name=1f1b,interleaved"}},
     {"scattered heads",
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 16, context_method: ulysses}\n",
      {"layout.context=2,4", "schedule.name=1f1b"}},

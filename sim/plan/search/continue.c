@@ -163,7 +163,7 @@ static void put_section(const struct writing *w, const struct ty_plan_answer *a,
         const char *dealt = dealt_value(&a->uneven, section, field->key);
         if (dealt != NULL) {
             ty_text_add(w->out, "  %s: %s\n", field->key, dealt);
-        } else if (axis == TY_PLAN_N_AXES || own) {
+        } else if (axis == TY_PLAN_N_AXES || own || !ty_plan_key_is_told(&r->space, axis)) {
             (void)put_given(w, section, field);
         } else if (axis != TY_PLAN_DATA) { /* which follows */
             ty_text_add(w->out, "  %s: %s\n", field->key,

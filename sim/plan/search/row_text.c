@@ -28,14 +28,21 @@ const char *ty_plan_key_name(uint32_t i, char buf[TY_PLAN_VALUE])
 
 bool ty_plan_key_is_plain(uint32_t i)
 {
-    return i != TY_PLAN_SCHEDULE && i != TY_PLAN_RECOMPUTE && i != TY_PLAN_ORDER &&
-           i != TY_PLAN_N_AXES;
+    return i != TY_PLAN_TENSOR_SCHEME && i != TY_PLAN_SCHEDULE && i != TY_PLAN_RECOMPUTE &&
+           i != TY_PLAN_ORDER && i != TY_PLAN_N_AXES;
+}
+
+bool ty_plan_key_is_told(const struct ty_plan_space *space, uint32_t i)
+{
+    return !ty_plan_axis_is_rare((int)i) || space->axis[i].searched;
 }
 
 uint32_t ty_plan_key_number(const struct ty_plan_point *point, uint32_t i)
 {
     const uint32_t numbers[TY_PLAN_N_KEYS] = {
         [TY_PLAN_TENSOR] = point->tensor,
+        [TY_PLAN_TENSOR_SCHEME] = point->tensor_scheme,
+        [TY_PLAN_TENSOR_DEPTH] = point->tensor_depth,
         [TY_PLAN_CONTEXT] = point->context,
         [TY_PLAN_PIPELINE] = point->pipeline,
         [TY_PLAN_DATA] = point->data,
@@ -70,6 +77,8 @@ char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_
     struct ty_sched_options schedule = {.name = point->schedule, .chunks = point->chunks};
     struct ty_section section = space->base->sections[keys[i].section];
     layout.tensor = point->tensor;
+    layout.tensor_scheme = point->tensor_scheme;
+    layout.tensor_depth = point->tensor_depth;
     layout.context = point->context;
     layout.pipeline = point->pipeline;
     layout.data = point->data;
@@ -96,12 +105,14 @@ char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_
     X(peak_memory_bytes, peak_B)                                                                   \
     X(capacity_bytes, capacity_B)
 
-void ty_plan_csv_head(struct ty_text *t)
+void ty_plan_csv_head(struct ty_text *t, const struct ty_plan_space *space)
 {
     char name[TY_PLAN_VALUE];
     ty_text_add(t, "row,gpus");
     for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
-        ty_text_add(t, ",%s", ty_plan_key_name(i, name));
+        if (ty_plan_key_is_told(space, i)) {
+            ty_text_add(t, ",%s", ty_plan_key_name(i, name));
+        }
     }
 #define X(name, member) ty_text_add(t, "," #name);
     FIGURES(X)
@@ -120,8 +131,10 @@ static void put_inputs(struct ty_text *t, const struct ty_plan_result *result, u
     char value[TY_PLAN_VALUE];
     ty_text_add(t, "%" PRIu32 ",%" PRIu32, number + 1, ty_plan_gpus(&result->space));
     for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
-        ty_text_add(t, ",");
-        ty_sweep_line_cell(t, ty_plan_key_value(&result->space, point, i, value));
+        if (ty_plan_key_is_told(&result->space, i)) {
+            ty_text_add(t, ",");
+            ty_sweep_line_cell(t, ty_plan_key_value(&result->space, point, i, value));
+        }
     }
 }
 

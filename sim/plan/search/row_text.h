@@ -18,6 +18,9 @@ const char *ty_plan_key_name(uint32_t i, char buf[TY_PLAN_VALUE]);
 char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_point *point,
                         uint32_t i, char buf[TY_PLAN_VALUE]);
 
+/* Whether answers have it: tensor schemes where they were asked for, all others always. */
+bool ty_plan_key_is_told(const struct ty_plan_space *space, uint32_t i);
+
 /* The same as a number by which points differ. */
 uint32_t ty_plan_key_number(const struct ty_plan_point *point, uint32_t i);
 
@@ -28,7 +31,7 @@ bool ty_plan_key_varies(const struct ty_plan_space *space, uint32_t i);
 bool ty_plan_key_is_plain(uint32_t i);
 
 /* The first line of rows.csv, and that of a row; both with their end. */
-void ty_plan_csv_head(struct ty_text *t);
+void ty_plan_csv_head(struct ty_text *t, const struct ty_plan_space *space);
 void ty_plan_csv_row(struct ty_text *t, const struct ty_plan_result *result,
                      const struct ty_plan_row *row);
 

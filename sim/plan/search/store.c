@@ -97,7 +97,7 @@ int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer 
 {
     struct ty_text head = {.data = NULL};
     *store = (struct ty_plan_store){.answer = answer, .rows = {.fd = -1}};
-    ty_plan_csv_head(&head);
+    ty_plan_csv_head(&head, &answer->result[0].space);
     store->head = ty_text_take(&head);
     const char *path = ty_arena_printf(&store->arena, "%s/rows.csv", options->folder);
     if (store->head == NULL || path == NULL) {

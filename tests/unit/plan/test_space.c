@@ -203,6 +203,46 @@ START_TEST(grids_of_ranks_have_their_micro_batches)
 }
 END_TEST
 
+/* As `sweep` would list them: every scheme and depth, those that `check` takes. */
+START_TEST(schemes_are_searched_where_that_is_asked_for)
+{
+    static const char *const over[] = {"layout.tensor=1,8,16", "layout.tensor_scheme=auto",
+                                       "layout.sequence_parallel=auto"};
+    static const char *const few[] = {"layout.tensor=16", "layout.tensor_scheme=2.5d,2d",
+                                      "layout.tensor_depth=1,4"};
+    static const char text[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                               "model: {preset: llama-13b, heads: 32, hidden: 4096}\n"
+                               "layout: {global_batch: 16, micro_batch: 16, zero: 0,\n"
+                               "  recompute: none, context: 1, pipeline: 1,\n"
+                               "  order: [tensor, context, data, pipeline]}\n"
+                               "schedule: {name: 1f1b}\n";
+    struct made m;
+    make(&m, text, over, TY_COUNT(over), NULL, 0);
+    ck_assert_msg(m.rc == 0, "%s", m.err.text);
+    uint32_t schemes[4] = {0}, depth4 = 0;
+    for (uint32_t i = 0; i < m.space.n_points; i++) {
+        const struct ty_plan_point *p = &m.space.point[i];
+        ck_assert(p->tensor_depth == 1 || p->tensor_scheme == TY_TENSOR_25D);
+        ck_assert(p->tensor > 1 || p->tensor_scheme == TY_TENSOR_1D);
+        ck_assert(!p->sequence_parallel || p->tensor_scheme == TY_TENSOR_1D);
+        schemes[p->tensor_scheme]++;
+        depth4 += p->tensor_depth == 4;
+    }
+    /* data 1 takes the batch of 16: tensor 16 in lines (with and without sequence parallelism), as
+     * 4 x 4 and 2 x 2 x 4 */
+    ck_assert_uint_eq(schemes[TY_TENSOR_1D], 2);
+    ck_assert_uint_eq(schemes[TY_TENSOR_2D], 1);
+    ck_assert_uint_eq(schemes[TY_TENSOR_25D], 1);
+    ck_assert_uint_eq(schemes[TY_TENSOR_3D], 0);
+    ck_assert_uint_eq(depth4, 1);
+    drop(&m);
+    make(&m, text, few, TY_COUNT(few), NULL, 0);
+    ck_assert_msg(m.rc == 0, "%s", m.err.text);
+    ck_assert_uint_eq(m.space.n_points, 3); /* 2.5d with 1 and 4 grids, 2d */
+    drop(&m);
+}
+END_TEST
+
 /* Orders that differ by axes of one rank alone are one. */
 START_TEST(orders_are_those_that_place_ranks_differently)
 {
@@ -249,5 +289,5 @@ END_TEST
 
 TY_SUITE("space", the_grids_of_three_models_have_as_many_layouts_as_counted_elsewhere,
          a_point_is_the_run_file_with_its_values, a_key_that_is_given_is_fixed_and_auto_opens_it,
-         grids_of_ranks_have_their_micro_batches, orders_are_those_that_place_ranks_differently,
-         what_cannot_be_is_said)
+         grids_of_ranks_have_their_micro_batches, schemes_are_searched_where_that_is_asked_for,
+         orders_are_those_that_place_ranks_differently, what_cannot_be_is_said)
