@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 #include "model/block/memory.h"
-#include "sim/plan/chain.h"
 #include "sim/run/bill.h"
 #include "sim/run/pass_times.h"
+#include "tests/common/chain.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
@@ -26,7 +26,7 @@ struct alpa {
     const char *shape;
     double hidden;
     double pflops, within; /* of figure 7; by how much costs of its plan differ: kernels of V100 are
-                            * guesses */
+                            * guesses, and attention is that of operators of which none is fused */
     uint32_t layers, groups, gpus, micro_batches, n_stages; /* layers are cut in equal groups */
     struct {
         uint32_t groups, gpus;

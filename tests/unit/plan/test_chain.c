@@ -1,5 +1,5 @@
 /* test_chain.c - stages on submeshes, beside every plan there is. */
-#include "sim/plan/chain.h"
+#include "tests/common/chain.h"
 
 #include <math.h>
 
