@@ -176,6 +176,9 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
     text(m, "gpu", ty_run_n_generations(run) > 1 ? m->gpus : ty_run_gpu(run, 0)->gpu_preset);
     number(m, "gpus", c->layout.ranks);
     number(m, "tp", c->layout.tensor);
+    if (ty_layout_is_mesh(&c->layout)) {
+        text(m, "tp_scheme", ty_scheme_words[c->layout.tensor_scheme].name);
+    }
     if (c->layout.context > 1) {
         number(m, "cp", c->layout.context);
     }

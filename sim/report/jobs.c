@@ -51,7 +51,9 @@ static void describe(const struct ty_other_job *o, struct ty_text *t)
     ty_text_add(t, "  %s: %s, %s parameters, on %u GPUs (nodes ", o->job->name, c->arch.name,
                 ty_words_count(ty_arch_params(&c->arch), value, sizeof(value)), (unsigned)l->ranks);
     put_nodes(&o->run->lowered.grid, t);
-    ty_text_add(t, ")\n    tensor %u, ", (unsigned)l->tensor);
+    ty_text_add(t, ")\n    ");
+    ty_report_tensor(l, t);
+    ty_text_add(t, ", ");
     if (l->context > 1) {
         ty_text_add(t, "context %u, ", (unsigned)l->context);
     }

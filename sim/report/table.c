@@ -120,18 +120,16 @@ void ty_report_experts(const struct ty_layout *l, struct ty_text *t)
     }
 }
 
-static void put_tensor(const struct ty_layout *l, struct ty_text *t)
+void ty_report_tensor(const struct ty_layout *l, struct ty_text *t)
 {
     const struct ty_mesh mesh = ty_layout_mesh(l);
     const unsigned q = mesh.side, d = mesh.depth;
-    ty_text_add(t, "tensor %u%s", (unsigned)l->tensor,
-                l->sequence_parallel ? " with sequence parallelism" : "");
+    ty_text_add(t, "tensor %u", (unsigned)l->tensor);
     if (mesh.scheme == TY_TENSOR_2D) {
         ty_text_add(t, " (2d, %u x %u)", q, q);
     } else if (mesh.scheme != TY_TENSOR_1D) {
         ty_text_add(t, " (%s, %u x %u x %u)", ty_scheme_words[mesh.scheme].name, q, q, d);
     }
-    ty_text_add(t, ", ");
 }
 
 void ty_report_head(const struct ty_run *run, struct ty_text *t)
@@ -155,7 +153,8 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                     ty_words_count(ty_arch_active_params(&c->arch, false), active, sizeof(active)));
     }
     exceptions(&c->cluster.exception_texts, t);
-    put_tensor(l, t);
+    ty_report_tensor(l, t);
+    ty_text_add(t, "%s, ", l->sequence_parallel ? " with sequence parallelism" : "");
     if (l->context > 1) {
         ty_text_add(t, "context %u (%s", (unsigned)l->context,
                     ty_context_words[l->context_method].name);

@@ -13,6 +13,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *text, struct ty_err
 /* json.c: the figures that are one number, as members. */
 void ty_report_figures_json(const struct ty_figures *figures, struct ty_json *json);
 
+void ty_report_tensor(const struct ty_layout *layout, struct ty_text *text);  /* "tensor 4" */
 void ty_report_experts(const struct ty_layout *layout, struct ty_text *text); /* "expert 8, " */
 void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, cluster, layout */
 

@@ -162,7 +162,7 @@ def check_table(kernels, rows):
     ours = sorted((e["tid"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])) for e in kernels)
     tids = {"compute": 11, "tensor comm": 12, "data comm": 13, "pipeline send": 14,
             "pipeline recv": 15, "replica comm": 16, "context comm": 17,
-            "expert comm": 18}
+            "expert comm": 18, "row comm": 19, "column comm": 20, "depth comm": 21}
     theirs = sorted((tids[r["stream"]], s, e) for r, s, e in (
         (r, int(r["start_ps"]) // 1000, (int(r["start_ps"]) + int(r["dur_ps"])) // 1000)
         for r in rows) if e > s)

@@ -24,7 +24,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 PATH, RANK = 2, 1000  # pid of the critical path, of rank 0
 ROWS = {10: "critical path", 11: "compute", 12: "tensor comm", 13: "data comm",
         14: "pipeline send", 15: "pipeline recv", 16: "replica comm", 17: "context comm",
-        18: "expert comm"}
+        18: "expert comm", 19: "row comm", 20: "column comm", 21: "depth comm"}
 COLOURS = {"compute.forward": "thread_state_running", "compute.backward": "rail_response",
            "compute.dgrad": "thread_state_runnable", "compute.wgrad": "cq_build_running",
            "compute.recompute": "cq_build_passed", "optimizer": "rail_load",
@@ -118,7 +118,7 @@ class Trace:
         need(ph in KEYS, "events are X, C, i, s, f or M", e)
         need(set(e) <= KEYS[ph] and KEYS[ph] - set(e) <= {"args", "cname"}, "an event has its keys", e)
         need(isinstance(e["pid"], int) and e["pid"] > 0, "pid and tid are in range", e)
-        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 18
+        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 21
                            and e["pid"] != e["tid"] and (e["pid"] == PATH) == (e["tid"] == 10)),
              "pid and tid are in range", e)
         need(e["pid"] >= RANK or ph == "M" or (ph == "C" and e["name"] != "memory")
@@ -264,7 +264,7 @@ class Trace:
     def collectives(self):
         known, there = {}, set()
         for e in self.of["X"]:
-            if e["tid"] in (12, 13, 16, 17, 18):
+            if e["tid"] in (12, 13, 16, 17, 18, 19, 20, 21):
                 args = e["args"]
                 need("group" in args and isinstance(args.get("seq"), int),
                      "a collective has a group and a number", e)

@@ -316,7 +316,7 @@ static inline bool rules_place(const struct rules_event *e, bool counter, bool l
     if (e->pid == 0 || (e->pid < RULES_RANK && e->ph != 'M' && !links && !path)) {
         return false;
     }
-    return counter || (e->pid != e->tid && e->tid >= 10 && e->tid <= 18 &&
+    return counter || (e->pid != e->tid && e->tid >= 10 && e->tid <= 21 &&
                        (e->tid == RULES_PATH_ROW) == (e->pid == RULES_PATH));
 }
 

@@ -293,10 +293,11 @@ static inline const char *rules_misnamed(const struct rules *r, const struct rul
 {
     static const char *const rows[] = {"critical path", "compute",       "tensor comm",
                                        "data comm",     "pipeline send", "pipeline recv",
-                                       "replica comm",  "context comm",  "expert comm"};
+                                       "replica comm",  "context comm",  "expert comm",
+                                       "row comm",      "column comm",   "depth comm"};
     const struct js *name = js_get(e->args, "name"), *labels = js_get(e->args, "labels");
     if (js_is(e->name, "thread_name") &&
-        (name == NULL || e->tid > 18 ||
+        (name == NULL || e->tid > 21 ||
          (!js_is(name, rows[e->tid - 10]) && !rules_measured(r, e->pid)))) {
         return "a row has the name of its tid";
     }

@@ -447,15 +447,19 @@ END_TEST
 
 START_TEST(both_executors_agree)
 {
-    static const char *const rows[][3] = {
+    static const char *const rows[][4] = {
         {"layout.tensor_scheme=2d", NULL, NULL},
         {"layout.tensor_scheme=2d", "layout.summa=gather", NULL},
         {"layout.tensor_scheme=2d", "layout.recompute=full", NULL},
         {"layout.tensor_scheme=2d", "layout.zero=3", "layout.pipeline=1"},
         {"layout.tensor_scheme=2d", "schedule.name=zb-1p", NULL},
+        {"layout.tensor_scheme=3d", "layout.tensor=8", "layout.pipeline=1"},
+        {"layout.tensor_scheme=2d", "layout.context=2", "layout.pipeline=1"},
+        {"layout.tensor_scheme=2.5d", "layout.tensor_depth=2", "layout.tensor=8",
+         "layout.pipeline=1"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        quick_run_demand_same(job, SETS(rows[i][0], rows[i][1], rows[i][2]));
+        quick_run_demand_same(job, SETS(rows[i][0], rows[i][1], rows[i][2], rows[i][3]));
     }
 }
 END_TEST
