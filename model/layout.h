@@ -69,7 +69,6 @@ enum ty_home {
 /* Bytes of a parameter or a gradient on its way: 16 bit, whatever it is added up in (ZeRO-Offload,
  * section 4.1). Chunks of an optimizer on NVMe that are read, updated and written side by side. */
 #define TY_MOVED_BYTES     2
-#define TY_HOST_UPDATE_B   30 /* of host memory that an update of a parameter reads and writes */
 #define TY_OFFLOAD_BUFFERS 3
 
 /* Whether heads, and those of keys, can be scattered over so many ranks. */

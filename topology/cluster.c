@@ -264,11 +264,16 @@ const struct ty_field ty_cluster_fields[] = {
            .max = 1e16, .fallback = "1 TB", .doc = "memory of a node, bytes"),
     VALUE(host.bandwidth, host.bandwidth, BYTES_PER_S, 1e6, 1e15, "400 GB/s",
           "bandwidth of that memory, all sockets, B/s (guess: 16 channels of DDR4-3200)"),
+    COUNT(host.sockets, host.sockets, 1, 64, "2",
+          "sockets of a node, with as much of that bandwidth and as many GPUs each"),
     OPTIONAL(host.adam, host.adam, COUNT, 1e6, 1e14, "auto",
              "parameters a second that the processors of a node update; auto: half of "
              "host.bandwidth over 30 B (DeepSpeed's CPU Adam on a DGX-2: 109 to 125 GB/s)"),
     VALUE(host.link, host.link, BYTES_PER_S, 1e6, 1e14, "25 GB/s",
           "bandwidth between a GPU and that memory, each way, B/s (PCIe 4.0 x16)"),
+    VALUE(host.both_ways, host.both_ways, COUNT, 1, 2, "1.8",
+          "what such a link carries both ways at once, in bandwidths of one way (guess 10 %: "
+          "acknowledgements and requests go against the data)"),
     ROW_AT("host.gpus_per_link", host.gpus_per_link, UINT, .min = 1, .max = 1024, .fallback = "1",
            .doc = "GPUs that share it"),
     ROW_AT("nvme", nvme.capacity, QUANTITY, .inner = "capacity", .dim = TY_DIM_BYTES, .min = 1e6,
@@ -293,7 +298,6 @@ const uint32_t ty_n_cluster_fields = TY_COUNT(ty_cluster_fields);
 /* CPU Adam reaches half of the memory's bandwidth, on 28 to 32 bytes a parameter (Ren et al. 2021,
  * table 4: 3.9e9 a second on two Xeon 8168 of 128 GB/s each). */
 #define HOST_ADAM_SHARE 0.5
-#define HOST_ADAM_B     30
 
 static void derive(struct ty_cluster *cluster)
 {
@@ -310,7 +314,7 @@ static void derive(struct ty_cluster *cluster)
         }
     }
     if (cluster->host.adam <= 0) {
-        cluster->host.adam = HOST_ADAM_SHARE * cluster->host.bandwidth / HOST_ADAM_B;
+        cluster->host.adam = HOST_ADAM_SHARE * cluster->host.bandwidth / TY_HOST_UPDATE_B;
     }
     if (cluster->net.nics == 0) {
         cluster->net.nics = cluster->gpus_per_node;

@@ -153,14 +153,18 @@ struct ty_overhead {
     double fragmentation; /* share of the model's bytes: allocator, workspaces */
 };
 
-/* What a node has beside its GPUs, and how they reach it (topology/host.h). */
+/* What a node has beside its GPUs, and how they reach it (topology/fabric/tiers.h). */
 struct ty_host {
     double memory;          /* B */
     double bandwidth;       /* B/s of that memory, reads and writes together, all sockets */
+    uint32_t sockets;       /* equal parts of a node: of its memory, and of its GPUs */
     double adam;            /* parameters/s that its processors update; auto: by bandwidth */
     double link;            /* B/s between it and a GPU, each way (PCIe) */
+    double both_ways;       /* most of a link in both directions together, in bandwidths of one */
     uint32_t gpus_per_link; /* that share it */
 };
+#define TY_HOST_UPDATE_B 30 /* of that memory that an update of a parameter reads and writes */
+
 struct ty_nvme {
     double capacity;    /* B, all drives of a node; 0: none */
     double read, write; /* B/s, all drives together */

@@ -2,6 +2,7 @@
  *
  * A group has one flow, which all its members name; the sender of a message has its own. */
 #include "model/lower/internal.h"
+#include "model/lower/offload.h"
 
 #include <assert.h>
 #include <string.h>
@@ -52,6 +53,18 @@ static bool reuse(const struct router *r, uint32_t member, struct ty_flow *flow)
     return false;
 }
 
+static void keep_rows(const struct router *r, uint32_t member, struct ty_flow *flow)
+{
+    struct ty_lowering *l = r->l;
+    flow->n_uses = r->uses.n;
+    if (r->uses.n > 0 && !reuse(r, member, flow)) {
+        flow->first_use = l->b.program->n_uses;
+        for (uint32_t i = 0; i < r->uses.n; i++) {
+            ty_build_use(&l->b, &r->uses.row[i]);
+        }
+    }
+}
+
 static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty_coll_cost *cost)
 {
     struct ty_lowering *l = r->l;
@@ -64,15 +77,9 @@ static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty
                        : ty_fabric_collective(&l->out->fabric, cost, r->gpus, n, times, &r->uses,
                                               &flow.weight, l->arena, l->b.err);
     ty_build_note(&l->b, rc);
-    flow.n_uses = r->uses.n;
     flow.idle = cost->net_idle;
     flow.port_idle = cost->port_idle;
-    if (r->uses.n > 0 && !reuse(r, member, &flow)) {
-        flow.first_use = l->b.program->n_uses;
-        for (uint32_t i = 0; i < r->uses.n; i++) {
-            ty_build_use(&l->b, &r->uses.row[i]);
-        }
-    }
+    keep_rows(r, member, &flow);
     return flow;
 }
 
@@ -113,6 +120,22 @@ void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty
         const uint32_t leader = g == NULL ? i : ty_group_first(g, i);
         const struct ty_flow flow =
             leader < i ? l->b.program->flows[first + leader] : flow_of(&r, i, &cost[i]);
+        ty_build_flow(&l->b, &flow);
+    }
+    kind->first_flow = first + 1;
+    share_rows(l, kind, first);
+}
+
+void ty_lower_tier_flows(struct ty_lowering *l, struct ty_kind *kind, struct ty_tier_move move)
+{
+    struct router r = {.l = l};
+    const uint32_t first = l->b.program->n_flows;
+    for (uint32_t i = 0; i < l->members && l->b.code == 0; i++) {
+        const uint32_t gpu = ty_grid_gpu(&l->out->grid, l->here.rank_of[i]);
+        struct ty_flow flow;
+        ty_build_note(&l->b, ty_tiers_flow(&l->out->fabric, ty_lower_port(l, gpu), move, &r.uses,
+                                           &flow, l->arena, l->b.err));
+        keep_rows(&r, i, &flow);
         ty_build_flow(&l->b, &flow);
     }
     kind->first_flow = first + 1;

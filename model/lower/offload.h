@@ -3,6 +3,7 @@
 #define TY_MODEL_LOWER_OFFLOAD_H
 
 #include "model/lower/internal.h"
+#include "topology/fabric/tiers.h"
 
 /* Where things live. */
 static inline const struct ty_homes *ty_lower_homes(const struct ty_lowering *l)
@@ -28,13 +29,11 @@ static inline uint8_t ty_lower_reduced_event(const struct ty_lowering *l)
                                                               : TY_EVENT_REDUCED;
 }
 
+/* flows.c: what each member takes of the links meanwhile, into kind->first_flow. */
+void ty_lower_tier_flows(struct ty_lowering *l, struct ty_kind *kind, struct ty_tier_move move);
+
 /* offload/transfer.c: what moves between memories, for each member, and what the processors of a
  * node do for it: they update `params` parameters. */
-enum ty_tier {
-    TY_TIER_GPU,
-    TY_TIER_HOST,
-    TY_TIER_NVME
-};
 uint16_t ty_lower_transfer_kind(struct ty_lowering *l, const char *name, enum ty_phase phase,
                                 double bytes, enum ty_tier from, enum ty_tier to);
 uint16_t ty_lower_host_kind(struct ty_lowering *l, const char *name, double params);

@@ -14,9 +14,24 @@ enum over {
     OVER_NETWORK,
     OVER_LEAF,
     OVER_POD,
+    OVER_HOST,
+    OVER_MEMORY,
+    OVER_DRIVES,
     N_OVER
 };
-static const char *const over_names[N_OVER] = {"NVLink", "network", "leaf uplinks", "pod uplinks"};
+static const char *const over_names[N_OVER] = {
+    "NVLink", "network", "leaf uplinks", "pod uplinks", "host links", "host memory", "drives"};
+
+/* Classes of links that are counted one by one. Of uplinks what climbs: as many may come down or,
+ * of a sum that goes to several leaves, more. */
+static const struct {
+    enum over over;
+    bool counted, both_ways;
+} counted[TY_N_LINK_CLASSES] = {
+    [TY_LINK_LEAF] = {OVER_LEAF, true, false},   [TY_LINK_POD] = {OVER_POD, true, false},
+    [TY_LINK_HOST] = {OVER_HOST, true, true},    [TY_LINK_MEMORY] = {OVER_MEMORY, true, true},
+    [TY_LINK_DRIVE] = {OVER_DRIVES, true, true},
+};
 
 struct table {
     const struct ty_run *run;
@@ -42,9 +57,7 @@ static void rows_of_kinds(const struct table *t, uint32_t *row_of)
     }
 }
 
-/* Bytes sent, so what climbs: as many may come down or, of a sum that goes to several leaves,
- * more. */
-static int count_uplinks(struct table *t, struct ty_err *err)
+static int count_links(struct table *t, struct ty_err *err)
 {
     const struct ty_program *p = &t->run->lowered.program;
     struct ty_arena arena = {.head = NULL};
@@ -56,15 +69,15 @@ static int count_uplinks(struct table *t, struct ty_err *err)
     }
     for (uint32_t l = 0; rc == 0 && l < p->n_links; l++) {
         const uint8_t class = p->links[l].class;
-        if ((class != TY_LINK_LEAF && class != TY_LINK_POD) ||
-            !ty_fabric_leads_out(&t->run->lowered.fabric, l)) {
+        const bool out = ty_fabric_leads_out(&t->run->lowered.fabric, l);
+        if (!counted[class].counted || (!out && !counted[class].both_ways)) {
             continue;
         }
         for (uint32_t i = load.first_part[l]; i < load.first_part[l + 1]; i++) {
             const struct ty_link_load_part *part = &load.part[i];
             const double B = part->bytes * (double)load.times[part->kind] / p->n_steps;
             if (row_of[part->kind] != UINT32_MAX) {
-                t->B[row_of[part->kind]][class == TY_LINK_LEAF ? OVER_LEAF : OVER_POD] += B;
+                t->B[row_of[part->kind]][counted[class].over] += B;
             }
         }
     }
@@ -157,7 +170,7 @@ static int describe_job(const struct ty_run *run, struct ty_text *out, struct ty
     }
     int rc = ty_traffic_places(run, t.row, t.n, t.place, err);
     if (rc == 0) {
-        rc = count_uplinks(&t, err);
+        rc = count_links(&t, err);
     }
     if (rc == 0) {
         put_table(&t, out);

@@ -39,7 +39,8 @@ static struct ty_traffic_row *row_for(const struct ty_program *p, const struct t
     if (kind->group == NULL || op->sync == TY_SYNC_RECV || *n == TY_TRAFFIC_ROWS) {
         return NULL;
     }
-    rows[*n] = (struct ty_traffic_row){kind->group, kind->name, 0, 0};
+    rows[*n] = (struct ty_traffic_row){
+        .group = kind->group, .operation = kind->name, .beside = op->sync == TY_SYNC_LOCAL};
     return &rows[(*n)++];
 }
 
@@ -267,6 +268,18 @@ static void survey_channel(struct survey *s, uint32_t row, uint32_t from, uint32
     }
 }
 
+/* Each by itself, to what is beside it. */
+static void survey_local(struct survey *s, uint32_t row, uint32_t gang)
+{
+    const struct ty_gang *g = &s->p->gangs[gang];
+    for (uint32_t m = 0; m < g->n_ranks; m++) {
+        begin_group(s);
+        add_rank(s, row, g->rank_of[m], true);
+    }
+    s->out[row].ranks = 1;
+    s->out[row].n_groups += g->n_ranks;
+}
+
 /* True the first time; *rc becomes TY_ENOMEM when it cannot be remembered. */
 static bool is_new(struct survey *s, struct seen what, int *rc)
 {
@@ -296,17 +309,20 @@ static bool is_new(struct survey *s, struct seen what, int *rc)
 static int survey_op(struct survey *s, uint32_t row, uint32_t gang, const struct ty_op *op)
 {
     const struct ty_channel *c = op->sync == TY_SYNC_SEND ? &s->p->channels[op->link] : NULL;
+    const bool of_gang = op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_LOCAL;
     const struct seen what = {row, c != NULL ? c->from : op->link,
-                              c != NULL                   ? c->to
-                              : op->sync == TY_SYNC_GROUP ? gang
-                                                          : 0,
+                              c != NULL ? c->to
+                              : of_gang ? gang
+                                        : 0,
                               op->sync};
     int rc = 0;
-    if (op->sync == TY_SYNC_LOCAL || !is_new(s, what, &rc)) {
+    if (!is_new(s, what, &rc)) {
         return rc;
     }
     if (c != NULL) {
         survey_channel(s, row, c->from, c->to);
+    } else if (op->sync == TY_SYNC_LOCAL) {
+        survey_local(s, row, gang);
     } else if (op->sync == TY_SYNC_GROUP) {
         survey_group(s, row, gang, op->link);
     } else {

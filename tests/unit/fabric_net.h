@@ -30,7 +30,7 @@ struct net {
     double weight;
 };
 
-static inline struct net net_of(const char *text)
+static inline struct net net_with(const char *text, bool tiers)
 {
     struct net net = {.weight = 0};
     struct ty_err *err = ty_err_new();
@@ -41,12 +41,17 @@ static inline struct net net_of(const char *text)
     fprintf(file, "%smodel: {preset: llama-7b, dtype: fp16}\nlayout: {global_batch: 5760}\n", text);
     fclose(file);
     ck_assert_msg(ty_config_load(&net.config, path, NULL, 0, err) == 0, "%s", ty_err_text(err));
-    ck_assert_int_eq(
-        ty_fabric_build(&net.fabric, &net.config->cluster, &net.config->fabric, 0, &net.arena, err),
-        0);
+    ck_assert_int_eq(ty_fabric_build(&net.fabric, &net.config->cluster, &net.config->fabric, 0,
+                                     tiers, &net.arena, err),
+                     0);
     unlink(path);
     ty_err_free(err);
     return net;
+}
+
+static inline struct net net_of(const char *text)
+{
+    return net_with(text, false);
 }
 
 static inline void net_free(struct net *net)

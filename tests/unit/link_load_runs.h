@@ -30,6 +30,8 @@ static const char *const variants[][3] = {
     {"schedule.name=interleaved", "schedule.chunks=2", "run.jitter=5%"},
     {"cluster.exceptions=[gpu 3 at 50 %, nic 1.2 dead]", "cluster.nics_per_node=4", NULL},
     {"run.steps=2", "model.tied=true", NULL},
+    {"layout.pipeline=1", "layout.zero=3", "layout.offload=zero3-offload"},
+    {"layout.zero=2", "layout.offload_optimizer=nvme", "cluster.nvme.write=4 GB/s"},
     {"fabric.topology=fat-tree", "fabric.leaf_nodes=1", "fabric.oversubscription=4"},
     {"fabric.topology=fat-tree", "fabric.leaf_nodes=2", "fabric.routing=ecmp"},
     {"fabric.topology=rail-optimized", "fabric.leaf_nodes=2", "layout.tensor=8"},

@@ -3,6 +3,7 @@
  *     NVLink   of each GPU       out, in          PCIe   of each group of GPUs   out, in
  *     NIC      of each node      out, in          leaf   of each leaf and spine  up, down
  *                                                 pod    of each pod             up, down
+ * and, where something lives beside GPUs, what is in tiers.c.
  *
  * Classes follow each other in that order, and so do numbers of links in a list of uses. Leafs are
  * counted block by block: leaf number = block x rails + rail, as in cluster.exceptions. */
@@ -13,11 +14,12 @@
 #include <stdio.h>
 
 #include "topology/exceptions.h"
+#include "topology/fabric/tiers.h"
 
 #define DEAD_Bps  1.0 /* of a NIC that nothing goes through: a capacity is above zero */
 #define LINKS_MAX (UINT64_C(1) << 24) /* 16 B each, and as much to work in: 0.5 GiB */
 
-static uint32_t way_links(const struct ty_fabric_shape *s, enum ty_link_class class, uint64_t *n)
+static uint32_t links_of(const struct ty_fabric_shape *s, enum ty_link_class class, uint64_t *n)
 {
     const uint64_t counts[TY_N_LINK_CLASSES] = {
         [TY_LINK_NVLINK] = s->nvlink_Bps > 0 ? (uint64_t)s->nodes * s->gpus : 0,
@@ -25,12 +27,18 @@ static uint32_t way_links(const struct ty_fabric_shape *s, enum ty_link_class cl
         [TY_LINK_NIC] = s->nic_Bps > 0 ? (uint64_t)s->nodes * s->nics : 0,
         [TY_LINK_LEAF] = (uint64_t)s->blocks * s->rails * s->spines,
         [TY_LINK_POD] = s->pods,
+        [TY_LINK_HOST] = (uint64_t)s->nodes * s->host_links,
+        [TY_LINK_HOST_BOTH] = (uint64_t)s->nodes * s->host_links,
+        [TY_LINK_MEMORY] = (uint64_t)s->nodes * s->sockets,
+        [TY_LINK_CPU] = s->sockets > 0 ? s->nodes : 0,
+        [TY_LINK_DRIVE] = s->sockets > 0 ? s->nodes : 0,
     };
-    *n += 2 * counts[class];
-    return (uint32_t)counts[class];
+    const uint64_t links = counts[class] * (ty_fabric_is_directed((uint8_t) class) ? 2 : 1);
+    *n += links;
+    return (uint32_t)links;
 }
 
-/* The node of link pair i of a class. */
+/* The node of link, or pair of links, i of a class. */
 static uint32_t node_of(const struct ty_fabric_shape *s, enum ty_link_class class, uint32_t i)
 {
     switch (class) {
@@ -40,6 +48,14 @@ static uint32_t node_of(const struct ty_fabric_shape *s, enum ty_link_class clas
         return i / s->pcie_groups;
     case TY_LINK_NIC:
         return i / s->nics;
+    case TY_LINK_HOST:
+    case TY_LINK_HOST_BOTH:
+        return i / s->host_links;
+    case TY_LINK_MEMORY:
+        return i / s->sockets;
+    case TY_LINK_CPU:
+    case TY_LINK_DRIVE:
+        return i;
     default:
         return TY_NO_NODE;
     }
@@ -65,15 +81,24 @@ static void fill(struct ty_fabric *f, enum ty_link_class class, uint32_t n)
 {
     const struct ty_fabric_shape *s = &f->shape;
     const double capacity[TY_N_LINK_CLASSES] = {
-        [TY_LINK_NVLINK] = s->nvlink_Bps, [TY_LINK_PCIE] = s->pcie_Bps, [TY_LINK_NIC] = s->nic_Bps,
-        [TY_LINK_LEAF] = s->spine_Bps,    [TY_LINK_POD] = s->pod_Bps,
+        [TY_LINK_NVLINK] = s->nvlink_Bps,
+        [TY_LINK_PCIE] = s->pcie_Bps,
+        [TY_LINK_NIC] = s->nic_Bps,
+        [TY_LINK_LEAF] = s->spine_Bps,
+        [TY_LINK_POD] = s->pod_Bps,
+        [TY_LINK_HOST] = f->cluster->host.link,
+        [TY_LINK_HOST_BOTH] = f->cluster->host.link * f->cluster->host.both_ways,
+        [TY_LINK_MEMORY] = ty_tiers_socket_Bps(f->cluster),
+        [TY_LINK_CPU] = TY_HOST_UPDATE_B * f->cluster->host.adam,
+        [TY_LINK_DRIVE] = ty_tiers_drive_Bps(f->cluster),
     };
-    for (uint32_t i = 0; i < 2 * n; i++) {
+    const uint32_t ways = ty_fabric_is_directed((uint8_t) class) ? 2 : 1;
+    for (uint32_t i = 0; i < n; i++) {
         struct ty_link *link = &f->links[f->first[class] + i];
         *link = (struct ty_link){
             .class = (uint8_t) class,
-            .node = node_of(s, class, i / 2),
-            .capacity = fmax(capacity[class] * share_of(f, class, i / 2), DEAD_Bps),
+            .node = node_of(s, class, i / ways),
+            .capacity = fmax(capacity[class] * share_of(f, class, i / ways), DEAD_Bps),
         };
     }
 }
@@ -102,20 +127,23 @@ static struct ty_fabric_scratch *scratch_new(const struct ty_fabric *f, struct t
 }
 
 int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
-                    const struct ty_fabric_options *options, uint32_t nodes, struct ty_arena *arena,
-                    struct ty_err *err)
+                    const struct ty_fabric_options *options, uint32_t nodes, bool tiers,
+                    struct ty_arena *arena, struct ty_err *err)
 {
     uint32_t count[TY_N_LINK_CLASSES];
     uint64_t n = 0;
     *fabric = (struct ty_fabric){.cluster = cluster};
     ty_fabric_shape_init(&fabric->shape, options, cluster);
+    if (tiers) {
+        ty_tiers_shape(&fabric->shape, cluster);
+    }
     if (nodes > 0) {
         assert(fabric->shape.blocks == 1);
         fabric->shape.nodes = fabric->shape.leaf_nodes = nodes;
     }
     for (int i = 0; i < TY_N_LINK_CLASSES; i++) {
         fabric->first[i] = (uint32_t)n;
-        count[i] = way_links(&fabric->shape, (enum ty_link_class)i, &n);
+        count[i] = links_of(&fabric->shape, (enum ty_link_class)i, &n);
         if (n > LINKS_MAX) {
             return ty_fail(err, TY_ELIMIT,
                            "the network has more than %u million links; choose fabric.routing "
@@ -140,7 +168,7 @@ const char *ty_fabric_link_name(const struct ty_fabric *f, uint32_t link, char n
     static const char *const ways[] = {"out", "in"}, *const climbs[] = {"up", "down"};
     const struct ty_fabric_shape *s = &f->shape;
     const enum ty_link_class class = (enum ty_link_class)f->links[link].class;
-    const unsigned i = (link - f->first[class]) / 2;
+    const unsigned i = (link - f->first[class]) / (ty_fabric_is_directed((uint8_t) class) ? 2 : 1);
     const int way = ty_fabric_leads_out(f, link) ? OUT : IN;
     switch (class) {
     case TY_LINK_NVLINK:
@@ -162,8 +190,11 @@ const char *ty_fabric_link_name(const struct ty_fabric *f, uint32_t link, char n
             (void)snprintf(name, TY_LINK_NAME, "leaf %u %s", i / s->spines, climbs[way]);
         }
         break;
-    default:
+    case TY_LINK_POD:
         (void)snprintf(name, TY_LINK_NAME, "pod %u %s", i, climbs[way]);
+        break;
+    default:
+        ty_tiers_link_name(s, class, i, ways[way], name);
     }
     return name;
 }

@@ -75,6 +75,7 @@ struct ty_fabric_shape {
     uint32_t pods, pod_blocks;            /* pods: 0 or at least 2 */
     double nvlink_Bps, pcie_Bps, nic_Bps; /* of a port; 0: there is none */
     double spine_Bps, pod_Bps;            /* of one link */
+    uint32_t host_links, sockets;         /* of a node; 0: it has no tiers (tiers.h) */
 };
 
 /* Of options that ty_fabric_check has passed. */
@@ -94,15 +95,23 @@ struct ty_fabric {
 };
 
 /* The links of a cluster; `nodes`: of so many of its nodes, which lie beside each other then, where
- * all share one block; 0: of all. Owned by the arena. TY_ELIMIT above 16 million links. */
+ * all share one block; 0: of all. `tiers`: with those to what is beside GPUs (tiers.h). Owned by
+ * the arena. TY_ELIMIT above 16 million links. */
 int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
-                    const struct ty_fabric_options *options, uint32_t nodes, struct ty_arena *arena,
-                    struct ty_err *err);
+                    const struct ty_fabric_options *options, uint32_t nodes, bool tiers,
+                    struct ty_arena *arena, struct ty_err *err);
+
+/* Links that come in pairs, one a direction; of the others bytes count whichever way they go. */
+static inline bool ty_fabric_is_directed(uint8_t class)
+{
+    return class < TY_LINK_HOST_BOTH;
+}
 
 /* Whether a link leads out of a GPU or a node, or up from a switch; else in, or down. */
 static inline bool ty_fabric_leads_out(const struct ty_fabric *fabric, uint32_t link)
 {
-    return (link - fabric->first[fabric->links[link].class]) % 2 == 0;
+    const uint8_t class = fabric->links[link].class;
+    return !ty_fabric_is_directed(class) || (link - fabric->first[class]) % 2 == 0;
 }
 
 /* What a link is called in reports: "node 3 nic 5 out". Returns `name`. */

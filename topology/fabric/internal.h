@@ -75,6 +75,10 @@ struct ty_fabric_layout {
 /* Adds to what the flow in hand takes of a link. */
 void ty_fabric_take(struct ty_fabric_scratch *scratch, uint32_t link, double Bps);
 
+/* Moves what was taken into the list. *weight: by its narrowest port. 0 or TY_ENOMEM. */
+int ty_fabric_hand_over(const struct ty_fabric *f, struct ty_use_list *out, double *weight,
+                        struct ty_arena *arena, struct ty_err *err);
+
 /* Of what leaves and enters node i of the group, the part of one NIC. */
 static inline double ty_fabric_share(const struct ty_fabric_layout *l, uint32_t i, uint32_t nic)
 {

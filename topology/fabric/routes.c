@@ -236,10 +236,10 @@ static int reserve(struct ty_use_list *out, uint32_t n, struct ty_arena *arena, 
     return 0;
 }
 
-/* Moves what was taken into the list. A port is never asked for more than it has when it is whole,
- * and what exceeds a link by rounding alone does not. */
-static int hand_over(const struct ty_fabric *f, struct ty_use_list *out, double *weight,
-                     struct ty_arena *arena, struct ty_err *err)
+/* A port is never asked for more than it has when it is whole, and what exceeds a link by rounding
+ * alone does not. */
+int ty_fabric_hand_over(const struct ty_fabric *f, struct ty_use_list *out, double *weight,
+                        struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_fabric_scratch *w = f->scratch;
     const double nvlink = most(f, TY_LINK_NVLINK), nic = most(f, TY_LINK_NIC);
@@ -339,7 +339,7 @@ int ty_fabric_collective(const struct ty_fabric *fabric, const struct ty_coll_co
         forget_members(&l);
     }
     take_nvlink(&l, moves ? cost->nvlink_B / cost->transfer_s / (1 - cost->port_idle) : 0);
-    return hand_over(fabric, out, weight, arena, err);
+    return ty_fabric_hand_over(fabric, out, weight, arena, err);
 }
 
 /* ---- messages ---- */
@@ -453,5 +453,5 @@ int ty_fabric_message(const struct ty_fabric *fabric, const struct ty_coll_cost 
             between_nodes(fabric, from, to, fmin(Bps, fabric->shape.nic_Bps));
         }
     }
-    return hand_over(fabric, out, weight, arena, err);
+    return ty_fabric_hand_over(fabric, out, weight, arena, err);
 }

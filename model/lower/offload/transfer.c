@@ -1,8 +1,9 @@
 /* transfer.c - what moves between a GPU, the memory of its node and its drives, and what the
  * processors of the node do.
  *
- * All ranks of a node do the same at the same time, so each has its part of what they share: the
- * link of a few GPUs, the memory of the node, its drives, its processors. */
+ * What ranks share (the link of a few GPUs, memory, drives, processors) are links like any
+ * (topology/fabric/tiers.h). Where links are not followed, all ranks of a node do the same at the
+ * same time, and each has its part. */
 #include "model/lower/offload.h"
 
 #include <math.h>
@@ -19,7 +20,9 @@ static uint32_t node_ranks(struct ty_lowering *l)
     return n;
 }
 
-static uint16_t add(struct ty_lowering *l, const struct ty_kind *kind)
+/* Durations: alone, and beside the same of all ranks of the node, which divide what they share. */
+static uint16_t add(struct ty_lowering *l, struct ty_kind *kind, struct ty_tier_move move,
+                    double shared_Bps)
 {
     const struct ty_program *p = l->b.program;
     for (uint32_t k = l->here.first_kind; k < p->n_kinds; k++) {
@@ -30,6 +33,10 @@ static uint16_t add(struct ty_lowering *l, const struct ty_kind *kind)
             return (uint16_t)k;
         }
     }
+    const double alone_Bps = ty_tiers_alone_Bps(&l->out->fabric, move);
+    kind->dur = ty_lower_ps(l, kind->bytes / fmin(shared_Bps, alone_Bps));
+    kind->alone = ty_lower_ps(l, kind->bytes / alone_Bps);
+    ty_lower_tier_flows(l, kind, move);
     return ty_lower_add_kind(l, kind);
 }
 
@@ -45,23 +52,21 @@ uint16_t ty_lower_transfer_kind(struct ty_lowering *l, const char *name, enum ty
     const double rate = from == TY_TIER_NVME ? nvme->read / ranks
                         : to == TY_TIER_NVME ? nvme->write / ranks
                                              : host->link / fmin(host->gpus_per_link, ranks);
-    const struct ty_kind kind = {.name = name,
-                                 .category = TY_CAT_OFFLOAD,
-                                 .phase = (uint8_t)phase,
-                                 .group = ways[from][to],
-                                 .bytes = bytes,
-                                 .dur = ty_lower_ps(l, bytes / fmin(rate, memory))};
-    return add(l, &kind);
+    struct ty_kind kind = {.name = name,
+                           .category = TY_CAT_OFFLOAD,
+                           .phase = (uint8_t)phase,
+                           .group = ways[from][to],
+                           .bytes = bytes};
+    return add(l, &kind, (struct ty_tier_move){from, to}, fmin(rate, memory));
 }
 
 uint16_t ty_lower_host_kind(struct ty_lowering *l, const char *name, double params)
 {
-    const double rate = l->in->cluster->host.adam / node_ranks(l);
-    const struct ty_kind kind = {.name = name,
-                                 .category = TY_CAT_HOST,
-                                 .phase = TY_PHASE_STEP,
-                                 .group = "host",
-                                 .bytes = TY_HOST_UPDATE_B * params,
-                                 .dur = ty_lower_ps(l, params / rate)};
-    return add(l, &kind);
+    const struct ty_tier_move update = {TY_TIER_HOST, TY_TIER_HOST};
+    struct ty_kind kind = {.name = name,
+                           .category = TY_CAT_HOST,
+                           .phase = TY_PHASE_STEP,
+                           .group = "host",
+                           .bytes = TY_HOST_UPDATE_B * params};
+    return add(l, &kind, update, ty_tiers_alone_Bps(&l->out->fabric, update) / node_ranks(l));
 }

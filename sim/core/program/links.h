@@ -8,6 +8,7 @@
 #ifndef TY_CORE_PROGRAM_LINKS_H
 #define TY_CORE_PROGRAM_LINKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sim/base/units.h"
@@ -18,7 +19,12 @@
     X(PCIE, "PCIe", "pcie")                                                                        \
     X(NIC, "NIC", "nic")                                                                           \
     X(LEAF, "leaf uplinks", "leaf_uplink")                                                         \
-    X(POD, "pod uplinks", "pod_uplink")
+    X(POD, "pod uplinks", "pod_uplink")                                                            \
+    X(HOST, "host links", "host_link")                                                             \
+    X(HOST_BOTH, "host links both ways", "host_link_both")                                         \
+    X(MEMORY, "host memory", "host_memory")                                                        \
+    X(CPU, "host processors", "host_processor")                                                    \
+    X(DRIVE, "drives", "drive")
 
 enum ty_link_class {
 #define X(id, title, key) TY_LINK_##id,
@@ -55,15 +61,17 @@ struct ty_flow {
     uint32_t first_use, n_uses;
     double weight;
     ty_ps lead;
-    double idle, port_idle; /* that share, beyond NVLink and of its ports */
+    double idle, port_idle; /* that share, beyond NVLink and of its ports; drives write slower than
+                             * they read: that of their time */
 };
 
 /* Bytes per second that a use of a flow moves at full speed. */
 static inline double ty_use_moves(const struct ty_flow *flow, const struct ty_use *use,
                                   const struct ty_link *links)
 {
-    const double idle = links[use->link].class == TY_LINK_NVLINK ? flow->port_idle : flow->idle;
-    return use->Bps * (1 - idle);
+    const uint8_t class = links[use->link].class;
+    const bool port = class == TY_LINK_NVLINK || class == TY_LINK_DRIVE;
+    return use->Bps * (1 - (port ? flow->port_idle : flow->idle));
 }
 
 #endif
