@@ -22,6 +22,11 @@ static const struct ty_word bias_words[] = {
     {"true", TY_BIAS_ALL, "in all"},
     {NULL, 0, NULL},
 };
+static const struct ty_word block_words[] = {
+    {"serial", TY_BLOCK_SERIAL, "each with a norm before it and a sum behind it"},
+    {"parallel", TY_BLOCK_PARALLEL, "one norm before both, one sum (GPT-J, PaLM, MegaScale)"},
+    {NULL, 0, NULL},
+};
 static const struct ty_word fusion_words[] = {
     {"unfused", TY_UNFUSED, "framework operators, one after the other"},
     {"fused", TY_FUSED, "one kernel"},
@@ -57,6 +62,8 @@ const struct ty_field ty_arch_fields[] = {
         .doc = "tokens in a sequence"),
     WORD(mlp, mlp_words, "gelu", "kind of MLP"),
     WORD(norm_kind, norm_kind_words, "layernorm", "kind of norm"),
+    ROW(block, WORD, .late = true, .words = block_words, .fallback = "serial",
+        .doc = "whether the MLP of a layer follows its attention or stands beside it"),
     WORD(norm, fusion_words, "fused", "how norms are computed"),
     WORD(attention, ty_attention_words, "flash2", "how attention is computed"),
     WORD(dtype, ty_dtype_words, "bf16",
@@ -168,6 +175,14 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
                                               "%u: no layer has a window; write a model.window, or "
                                               "none here",
                                               (unsigned)arch->window_period));
+    }
+    if (arch->block == TY_BLOCK_PARALLEL && (arch->experts > 0 || ty_arch_is_latent(arch))) {
+        rc =
+            ty_check_first(rc, ty_check_fail(section, "block", err,
+                                             "parallel: known of attention beside a dense MLP, and "
+                                             "%s; write serial",
+                                             arch->experts > 0 ? "these layers have experts"
+                                                               : "this attention is latent"));
     }
     rc = ty_check_first(rc, check_positions(arch, section, err));
     return ty_check_first(rc, ty_arch_finish_sparse(arch, section, err));

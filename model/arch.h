@@ -22,12 +22,18 @@ enum ty_bias {
     TY_BIAS_ALL = TY_BIAS_ATTENTION | TY_BIAS_MLP
 };
 
+enum ty_block_form {
+    TY_BLOCK_SERIAL,
+    TY_BLOCK_PARALLEL /* attention and MLP read one norm */
+};
+
 /* The `model` section. */
 struct ty_arch {
     const char *preset, *huggingface, *name;
     uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence;
     int mlp;                /* enum ty_mlp */
     int norm_kind;          /* enum ty_norm_kind */
+    int block;              /* enum ty_block_form */
     int norm;               /* enum ty_fusion */
     int attention;          /* enum ty_attention */
     int dtype;              /* enum ty_dtype */

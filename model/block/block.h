@@ -157,6 +157,15 @@ struct ty_op_move {
     double bytes;        /* as struct ty_coll_cost counts them */
 };
 
+/* Attention and MLP that read the same norm and whose results are added (model.block): the input is
+ * gathered and its gradient reduced once, and so is the result. Bits of operators for which another
+ * does that: */
+enum ty_joined {
+    TY_JOINED_INPUT = 1, /* an earlier one has gathered its input, and reduces both gradients */
+    TY_JOINED_AGAIN = 2, /* a later one has gathered it again when the weight gradient is due */
+    TY_JOINED_RESULT = 4 /* its result is added to a later one's before it is reduced */
+};
+
 /* A product in steps, each of blocks that come from who has them, those of the next step while it
  * runs; what it gives of a gradient is summed up where it is kept. By enum ty_direction. */
 #define TY_STEP_BLOCKS 2u
@@ -184,6 +193,7 @@ struct ty_unit_op {
     uint32_t n_reduces; /* reduced once for each matrix that is a module of its own */
     double width[2];    /* of inputs that are not hidden states, one each; 0, 0: it is these */
     bool row;           /* its result is a sum over tensor ranks */
+    uint8_t joined;     /* enum ty_joined, bits: what it shares with others of a parallel block */
     bool first;         /* nothing comes before it: it has no input gradient */
     bool loss;          /* tensor ranks exchange what the loss needs after it */
     double bias;        /* columns of its result that a bias is added to */

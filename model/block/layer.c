@@ -1,6 +1,8 @@
 /* layer.c - a pre-norm decoder layer: the stream of hidden states, and two blocks beside it.
  *
  *     x = x + attention(norm(x))     x = x + mlp(norm(x))        (Vaswani et al. 2017)
+ *     y = norm(x)                    x = x + attention(y) + mlp(y)        (Wang and Komatsuzaki
+ *                                                                        2021; model.block)
  *
  * Kept, h wide, e bytes an element, on every tensor rank (a share of the tokens with sequence
  * parallelism; without framework.regather_inputs all of them of what goes into the blocks): the
@@ -41,8 +43,34 @@ static uint32_t feed_forward(struct ty_block_maker *b)
     return second;
 }
 
+/* One norm, and both blocks behind it. */
+static void parallel(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = b->shard.hidden;
+    const double own = b->shard.own_tokens;
+    const uint32_t first = norm(b, TY_PART_ATTENTION);
+    ty_block_attention(b);
+    const uint32_t mlp = b->out->n;
+    ty_block_mlp(b);
+    b->out->op[first + 1].joined = TY_JOINED_AGAIN;
+    b->out->op[mlp - 1].joined = TY_JOINED_RESULT;
+    b->out->op[mlp].joined = TY_JOINED_INPUT;
+    ty_block_keep(b, TY_INPUT, first, "layer inputs", own * e * h);
+    ty_block_keep_of(b, first, NORM, mlp, "inputs of q, k, v and the MLP", ty_block_input_bytes(b));
+    ty_block_keep(b, first, mlp, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
+    ty_block_keep_of(b, first, NORM, mlp, "32-bit copies of unfused norms",
+                     arch->norm == TY_UNFUSED ? own * 8 * h : 0);
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_NONE, "gradients of hidden states",
+                  own * e * h + b->shard.tokens * e * h);
+}
+
 void ty_block_layer(struct ty_block_maker *b)
 {
+    if (b->arch->block == TY_BLOCK_PARALLEL) {
+        parallel(b);
+        return;
+    }
     const struct ty_arch *arch = b->arch;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = b->shard.hidden;
     const double own = b->shard.own_tokens, hidden = own * e * h;

@@ -29,13 +29,13 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
         return;
     }
     scatter_sums(&op->comms[TY_AFTER_DGRAD]);
-    if (op->column) {
+    if (op->column && (op->joined & TY_JOINED_INPUT) == 0) {
         ty_block_column_comm(b, op, TY_BEFORE_FORWARD, TY_COLL_ALL_GATHER, 1);
-        if (b->layout->framework.regather_inputs) {
-            ty_block_column_comm(b, op, TY_BEFORE_WGRAD, TY_COLL_ALL_GATHER, 1);
-        }
     }
-    if (op->row) {
+    if (op->column && (op->joined & TY_JOINED_AGAIN) == 0 && b->layout->framework.regather_inputs) {
+        ty_block_column_comm(b, op, TY_BEFORE_WGRAD, TY_COLL_ALL_GATHER, 1);
+    }
+    if (op->row && (op->joined & TY_JOINED_RESULT) == 0) {
         scatter_sums(&op->comms[TY_AFTER_FORWARD]);
         ty_block_comm(op, TY_BEFORE_DGRAD, &gather, 1);
     }

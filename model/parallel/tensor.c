@@ -38,7 +38,7 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
         (mesh.scheme == TY_TENSOR_3D ? ty_mesh_3d_around : ty_mesh_2d_around)(b, &mesh, op);
         return;
     }
-    if (op->column) {
+    if (op->column && (op->joined & TY_JOINED_INPUT) == 0) {
         ty_block_column_comm(b, op, TY_AFTER_DGRAD, TY_COLL_ALL_REDUCE, op->n_reduces);
     }
     if (op->loss) {
@@ -53,7 +53,7 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
         whole.bytes = b->shard.tokens * op->gathers * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
         ty_block_comm(op, TY_AFTER_FORWARD, &whole, 1);
     }
-    if (op->row) {
+    if (op->row && (op->joined & TY_JOINED_RESULT) == 0) {
         ty_block_comm(op, TY_AFTER_FORWARD, &sum, 1);
     }
 }
@@ -91,7 +91,13 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
 {
     const uint32_t t = layout->tensor;
     if (layout->tensor_scheme != TY_TENSOR_1D || layout->tensor_depth > 1) {
-        return ty_mesh_check(layout, section, arch, err);
+        return arch->block == TY_BLOCK_PARALLEL && t > 1
+                   ? ty_check_fail(
+                         section, "tensor_scheme", err,
+                         "%s: known of layers whose blocks follow each other; write 1d, or "
+                         "model.block: serial",
+                         ty_scheme_words[layout->tensor_scheme].name)
+                   : ty_mesh_check(layout, section, arch, err);
     }
     const struct {
         const char *name;

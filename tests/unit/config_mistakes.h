@@ -44,6 +44,14 @@ static const struct {
     {CLUSTER MODEL LAYOUT "schedule: {name: 1f1b, chunks: 2}\n", NULL, TY_EINPUT,
      "run.yaml:4:32: schedule.chunks: 1f1b: 2 virtual stages per rank; it has exactly 1\n"
      "    schedule: {name: 1f1b, chunks: 2}\n                                   ^"},
+    {CLUSTER
+     "model: {preset: llama-30b, experts: 8, experts_per_token: 2, block: parallel}\n" LAYOUT,
+     NULL, TY_EINPUT,
+     "run.yaml:2:69: model.block: parallel: known of attention beside a dense MLP, and these "
+     "layers "
+     "have experts; write serial\n    model: {preset: llama-30b, experts: 8, experts_per_token: 2, "
+     "block: parallel}\n"
+     "                                                                        ^"},
     {CLUSTER MODEL LAYOUT "x: 1\n", NULL, TY_EINPUT,
      "run.yaml:4:1: x: unknown section; write one of cluster, fabric, model, layout, framework, "
      "schedule, run, fleet, uncertainty, output, jobs\n    x: 1\n    ^"},

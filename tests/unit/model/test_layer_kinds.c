@@ -230,8 +230,43 @@ START_TEST(modules_for_further_tokens_are_on_the_bill)
 }
 END_TEST
 
+/* Of four more layers, whatever embedding and head say. */
+static double of_layers(const char *block, const char *sequence_parallel)
+{
+    double bytes[2];
+    for (int i = 0; i < 2; i++) {
+        struct quick_run q =
+            quick_run(small, NULL,
+                      SETS(block, sequence_parallel, i == 0 ? "model.layers=4" : "model.layers=8"));
+        bytes[i] = quick_run_traffic(&q, "tp");
+        quick_run_free(&q);
+    }
+    return bytes[1] - bytes[0];
+}
+
+/* One gather, one sum; one norm. */
+START_TEST(parallel_blocks_say_half_as_much)
+{
+    static const char *const sequence[] = {"layout.sequence_parallel=false",
+                                           "layout.sequence_parallel=true"};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_double_eq_tol(of_layers("model.block=parallel", sequence[i]),
+                                of_layers("model.block=serial", sequence[i]) / 2, 1);
+    }
+    struct quick_run serial = quick_run(small, NULL, SETS("framework.preset=megatron-lm"));
+    struct quick_run parallel =
+        quick_run(small, NULL, SETS("framework.preset=megatron-lm", "model.block=parallel"));
+    ck_assert_double_eq(ty_arch_params(&serial.run->config->arch) -
+                            ty_arch_params(&parallel.run->config->arch),
+                        8.0 * 4096);
+    ck_assert_double_lt(parallel.figures.step_s, serial.figures.step_s);
+    quick_run_free(&serial);
+    quick_run_free(&parallel);
+}
+END_TEST
+
 TY_SUITE("layer kinds", every_nth_layer_sees_the_whole_sequence, kinds_are_priced_once,
          a_wide_window_is_none, flops_are_those_of_the_pairs, slices_share_the_pairs_of_a_window,
          bills_count_every_kind, modules_for_further_tokens_share_a_tied_matrix,
          modules_for_further_tokens_follow_the_last_layer,
-         modules_for_further_tokens_are_on_the_bill)
+         modules_for_further_tokens_are_on_the_bill, parallel_blocks_say_half_as_much)
