@@ -99,8 +99,8 @@ static double sum_stage(const struct ty_units *units, const uint32_t count[TY_N_
     return sum;
 }
 
-/* Two a layer, one where its blocks are parallel; three more for each module that predicts a further
- * token. That of the head is left out: one more among those of its stage. */
+/* Two a layer, one where its blocks are parallel; three more for each module that predicts a
+ * further token. That of the head is left out: one more among those of its stage. */
 static double norms(const struct ty_arch *arch, const uint32_t count[TY_N_UNIT_KINDS])
 {
     double n = 3.0 * count[TY_UNIT_MTP];
