@@ -92,7 +92,7 @@ extern const struct ty_parallel *const ty_parallels[];
 /* tensor_mesh.c: whether tensor groups can be such a grid, and a micro-batch can be dealt to it;
  * what it leaves of sequences and hidden states. */
 int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *section,
-                  const struct ty_arch *arch, struct ty_err *err);
+                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err);
 int ty_mesh_check_batch(const struct ty_layout *layout, const struct ty_section *section,
                         struct ty_err *err);
 bool ty_mesh_deals(const struct ty_layout *layout);

@@ -97,7 +97,7 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                          "%s: known of layers whose blocks follow each other; write 1d, or "
                          "model.block: serial",
                          ty_scheme_words[layout->tensor_scheme].name)
-                   : ty_mesh_check(layout, section, arch, err);
+                   : ty_mesh_check(layout, section, arch, gpus, err);
     }
     const struct {
         const char *name;

@@ -158,31 +158,68 @@ static int check_model(const struct ty_layout *layout, const struct ty_section *
     return 0;
 }
 
-static int check_divides(const struct ty_layout *layout, const struct ty_section *section,
-                         const struct ty_arch *arch, struct ty_err *err)
+/* What a side must divide, and its square where matrices are cut in two dimensions and weights once
+ * more. */
+struct divided {
+    const char *name;
+    uint32_t value, by;
+};
+#define DIVIDED 5
+
+static const struct divided *first_left(const struct ty_layout *layout, const struct ty_arch *arch,
+                                        struct divided rows[DIVIDED])
 {
     const struct ty_mesh mesh = ty_layout_mesh(layout);
-    const uint32_t twice = mesh.cut, q = mesh.side;
-    const struct {
-        const char *name;
-        uint32_t value, by;
-    } rows[] = {
-        {"model.heads", arch->heads, q},           {"model.kv_heads", arch->kv_heads, q},
-        {"model.hidden", arch->hidden, twice},     {"model.ffn", arch->ffn, twice},
-        {"model.vocabulary", arch->vocabulary, q},
-    };
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+    const uint32_t q = mesh.side, cut = mesh.cut;
+    const struct divided all[DIVIDED] = {{"model.heads", arch->heads, q},
+                                         {"model.kv_heads", arch->kv_heads, q},
+                                         {"model.hidden", arch->hidden, cut},
+                                         {"model.ffn", arch->ffn, cut},
+                                         {"model.vocabulary", arch->vocabulary, q}};
+    for (uint32_t i = 0; i < DIVIDED; i++) {
+        rows[i] = all[i];
         if (rows[i].value % rows[i].by != 0) {
-            return ty_check_fail(section, "tensor", err,
-                                 "%u: with tensor_scheme %s %u must divide %s (%u); write another, "
-                                 "or a %s of %u",
-                                 (unsigned)layout->tensor,
-                                 ty_scheme_words[layout->tensor_scheme].name, (unsigned)rows[i].by,
-                                 rows[i].name, (unsigned)rows[i].value, rows[i].name,
-                                 (unsigned)(rows[i].value / rows[i].by + 1) * rows[i].by);
+            return &rows[i];
         }
     }
-    return 0;
+    return NULL;
+}
+
+/* Numbers of ranks that would do with this scheme and depth. */
+static struct ty_numbers candidates_of(const struct ty_layout *layout, const struct ty_arch *arch,
+                                       uint32_t gpus)
+{
+    struct ty_numbers list = {.n = 0};
+    const uint64_t rest = (uint64_t)layout->context * layout->pipeline;
+    for (uint32_t side = 1; (uint64_t)side * side * rest <= gpus; side++) {
+        struct divided rows[DIVIDED];
+        struct ty_layout other = *layout;
+        const bool cube = layout->tensor_scheme == TY_TENSOR_3D;
+        const uint64_t ranks = power(side, 2) * (cube ? side : layout->tensor_depth);
+        other.tensor = (uint32_t)ranks;
+        if (ranks * rest <= gpus && gpus % (ranks * rest) == 0 && (side > 1 || ranks == 1) &&
+            first_left(&other, arch, rows) == NULL) {
+            ty_numbers_add(&list, ranks);
+        }
+    }
+    return list;
+}
+
+static int check_divides(const struct ty_layout *layout, const struct ty_section *section,
+                         const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+{
+    struct divided rows[DIVIDED];
+    const struct divided *left = first_left(layout, arch, rows);
+    if (left == NULL) {
+        return 0;
+    }
+    const struct ty_numbers list = candidates_of(layout, arch, gpus);
+    return ty_check_fail(section, "tensor", err,
+                         "%u: with tensor_scheme %s %u must divide %s (%u); try %s%sa %s of %u",
+                         (unsigned)layout->tensor, ty_scheme_words[layout->tensor_scheme].name,
+                         (unsigned)left->by, left->name, (unsigned)left->value, list.text,
+                         list.n > 0 ? ", or " : "", left->name,
+                         (unsigned)(left->value / left->by + 1) * left->by);
 }
 
 bool ty_mesh_deals(const struct ty_layout *layout)
@@ -208,11 +245,11 @@ int ty_mesh_check_batch(const struct ty_layout *layout, const struct ty_section 
 }
 
 int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *section,
-                  const struct ty_arch *arch, struct ty_err *err)
+                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
     int rc = check_ranks(layout, section, err);
     if (rc == 0 && layout->tensor > 1) {
         rc = check_model(layout, section, arch, err);
     }
-    return rc == 0 && layout->tensor > 1 ? check_divides(layout, section, arch, err) : rc;
+    return rc == 0 && layout->tensor > 1 ? check_divides(layout, section, arch, gpus, err) : rc;
 }

@@ -143,8 +143,8 @@ START_TEST(grids_of_ranks_have_their_messages)
          "1:45: layout.micro_batch: 2: tensor_scheme 3d deals sequences to 4 parts of a tensor "
          "group of 8; try 4"},
         {"{tensor: 9, tensor_scheme: 2d, micro_batch: 3, global_batch: 24}",
-         "1:10: layout.tensor: 9: with tensor_scheme 2d 3 must divide model.heads (52); write "
-         "another, or a model.heads of 54"},
+         "1:10: layout.tensor: 9: with tensor_scheme 2d 3 must divide model.heads (52); try 1, 4, "
+         "16, or a model.heads of 54"},
         {"{tensor: 4, tensor_scheme: 2d, micro_batch: 2, global_batch: 16, sequence_parallel: "
          "true}",
          "1:85: layout.sequence_parallel: true: with tensor_scheme 2d hidden states are cut "

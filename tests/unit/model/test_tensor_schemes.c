@@ -222,6 +222,32 @@ START_TEST(programs_move_what_their_lists_say)
 }
 END_TEST
 
+/* Of a layer 12 h^2 / p, of d grids 12 h^2 / q^2, over two replicas (16-bit gradients). */
+START_TEST(replicas_share_what_a_rank_has)
+{
+    static const char *const data[] = {"dp", NULL};
+    static const struct {
+        const char *set[4];
+        double parts;
+    } rows[] = {
+        {{"layout.tensor=4", "layout.tensor_scheme=1d"}, 4},
+        {{"layout.tensor=4", "layout.tensor_scheme=2d"}, 4},
+        {{"layout.tensor=8", "layout.tensor_scheme=2.5d", "layout.tensor_depth=2",
+          "cluster.nodes=2"},
+         4},
+        {{"layout.tensor=8", "layout.tensor_scheme=3d", "cluster.nodes=2"}, 8},
+    };
+    const double h = 2048, norms = 4 * h; /* counted as shared evenly */
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const char *const *set = rows[i].set;
+        const double bytes = sent(SETS("layout.global_batch=24", "framework.grad_dtype=model",
+                                       set[0], set[1], set[2], set[3]),
+                                  data);
+        demand_sent(3 * bytes, E * (12 * h * h + norms) / rows[i].parts);
+    }
+}
+END_TEST
+
 /* ---- shapes and memory ---- */
 
 /* Products at their real shapes: all FLOPs of a product are there, on q^2 d or q^3 ranks. */
@@ -466,6 +492,7 @@ END_TEST
 
 TY_SUITE("tensor_schemes", every_product_moves_what_its_formula_says,
          a_layer_of_gpt_moves_what_the_closed_forms_say, programs_move_what_their_lists_say,
-         products_are_as_large_as_their_blocks, memory_is_that_of_the_table,
-         groups_are_those_of_the_libraries, one_grid_is_2d_and_one_rank_is_1d,
-         steps_last_as_long_as_the_slowest_of_their_parts, both_executors_agree)
+         replicas_share_what_a_rank_has, products_are_as_large_as_their_blocks,
+         memory_is_that_of_the_table, groups_are_those_of_the_libraries,
+         one_grid_is_2d_and_one_rank_is_1d, steps_last_as_long_as_the_slowest_of_their_parts,
+         both_executors_agree)
