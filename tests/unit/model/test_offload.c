@@ -132,7 +132,261 @@ START_TEST(a_share_of_the_optimizer_moves_that_share)
 }
 END_TEST
 
+/* ---- time ---- */
+
+/* One GPU whose parameters, of equal layers, come from drives: what a layer takes of each lane. */
+static const char chain[] =
+    "cluster: {preset: dgx2-v100, nodes: 1, gpus_per_node: 1}\n"
+    "model: {layers: 40, hidden: 2048, heads: 16, ffn: 8192, vocabulary: 128, sequence: 1024,\n"
+    "        dtype: fp16}\n"
+    "layout: {global_batch: 4, micro_batch: 4, offload: zero-infinity, offload_optimizer: cpu}\n"
+    "framework: {preset: ideal}\n";
+#define CHAIN_LAYERS 40
+
+/* Start of the first pass of a phase to the end of its last computation, and what is in it. */
+struct pass_sums {
+    double span, compute, fetch, read; /* s */
+};
+
+static struct pass_sums pass_sums(const struct quick_run *q, enum ty_phase phase)
+{
+    const struct ty_program *p = &q->run->lowered.program;
+    const struct ty_gang *gang = &p->gangs[0];
+    struct pass_sums sums = {0};
+    ty_ps begun = 0, end = 0;
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            const struct ty_op *op = &ty_pass_ops(p, pass)[k];
+            const struct ty_kind *kind = &p->kinds[op->kind];
+            const ty_ps start = ty_timeline_starts(&q->run->timeline, gang, pass->first_op + k)[0];
+            if (op->stream == TY_STREAM_COMPUTE) {
+                begun = pass->phase == phase ? begun : end;
+                end = start + kind->dur;
+            }
+            if (pass->phase == phase) {
+                sums.compute += op->stream == TY_STREAM_COMPUTE ? ty_s_from_ps(kind->dur) : 0;
+                sums.fetch += op->stream == TY_STREAM_H2D ? ty_s_from_ps(kind->dur) : 0;
+                sums.read += op->stream == TY_STREAM_NVME && strcmp(kind->group, "read") == 0
+                                 ? ty_s_from_ps(kind->dur)
+                                 : 0;
+            }
+        }
+        if (pass->phase == phase) {
+            sums.span = ty_s_from_ps(end - begun);
+            return sums;
+        }
+        begun = end;
+    }
+    ck_abort_msg("no such pass");
+    return sums;
+}
+
+/* The period of a chain of lanes with D units in it is max(max t, sum t / D): the whole is so many
+ * of them, within one chain at either end. */
+START_TEST(depth_hides_what_the_chain_formula_says)
+{
+    static const char *const rates[][2] = {
+        {"cluster.nvme.read=28 GB/s", "cluster.host.link=12 GB/s"},
+        {"cluster.nvme.read=2 GB/s", "cluster.host.link=12 GB/s"},
+        {"cluster.nvme.read=28 GB/s", "cluster.host.link=3 GB/s"},
+        {"cluster.nvme.read=6 GB/s", "cluster.host.link=6 GB/s"},
+    };
+    for (size_t i = 0; i < TY_COUNT(rates); i++) {
+        for (uint32_t depth = 1; depth <= 9; depth++) {
+            char set[64];
+            (void)snprintf(set, sizeof(set), "layout.offload_depth=%u", depth);
+            struct quick_run q = quick_run(chain, "events", SETS(set, rates[i][0], rates[i][1]));
+            for (int back = 0; back < 2; back++) {
+                const struct pass_sums s =
+                    pass_sums(&q, back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD);
+                const double sum = s.compute + s.fetch + s.read;
+                const double most = fmax(s.compute, fmax(s.fetch, s.read));
+                const double all = fmax(most, sum / depth), one = sum / CHAIN_LAYERS;
+                ck_assert_double_ge(s.span, all - one);
+                ck_assert_double_le(s.span, all + one);
+            }
+            quick_run_free(&q);
+        }
+    }
+}
+END_TEST
+
+/* Rajbhandari et al. 2021, section 4: efficiency = ait bw / (ait bw + peak), where nothing overlaps;
+ * ait: operations a byte, peak: of the operations that there are. */
+START_TEST(without_overlap_efficiency_is_that_of_the_paper)
+{
+    struct quick_run q =
+        quick_run(chain, "events", SETS("layout.offload=zero3-offload", "layout.offload_depth=1"));
+    for (int back = 0; back < 2; back++) {
+        const struct pass_sums s = pass_sums(&q, back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD);
+        const double bytes = 2 * q.run->lowered.stage[0].params, flops = 1e15; /* any */
+        const double ait = flops / bytes, bw = bytes / s.fetch, peak = flops / s.compute;
+        ck_assert_double_eq_tol(s.compute / s.span, ait * bw / (ait * bw + peak), 1e-9);
+    }
+    quick_run_free(&q);
+}
+END_TEST
+
+/* The host's chunks and the GPU's share run side by side: best where both take as long. */
+START_TEST(twin_flow_is_fastest_where_host_and_gpu_take_as_long)
+{
+    static const char twin[] =
+        "cluster: {preset: dgx2-v100, nodes: 1, gpus_per_node: 1, \n"
+        "          host: {adam: 40e9, link: 400 GB/s, bandwidth: 4 TB/s}}\n"
+        "model: {layers: 24, hidden: 2048, heads: 16, vocabulary: 128, sequence: 512,\n"
+        "        dtype: fp16}\n"
+        "layout: {global_batch: 8, micro_batch: 8, offload: zero-offload}\n"
+        "framework: {preset: ideal, bucket: 20 MB}\n";
+    double step[21], gpu = 0, host = 0;
+    uint32_t best = 1;
+    for (uint32_t i = 1; i <= 20; i++) {
+        char set[64];
+        (void)snprintf(set, sizeof(set), "layout.offload_share=%u %%", 5 * i);
+        struct quick_run q = quick_run(twin, "events", SETS(set));
+        step[i] = q.figures.step_s;
+        best = step[i] < step[best] ? i : best;
+        if (i == 10) { /* half of it each */
+            const struct ty_program *p = &q.run->lowered.program;
+            gpu = 2 * q.figures.bucket_s[TY_BUCKET_OPTIMIZER];
+            host = moved_of(&q).updated / TY_HOST_UPDATE_B / 40e9 * 2;
+            ck_assert_uint_gt(p->n_ops, 0);
+        }
+        quick_run_free(&q);
+    }
+    const double equal = gpu / (gpu + host); /* r host = (1 - r) gpu */
+    ck_assert_double_eq_tol(0.05 * best, equal, 0.05);
+    ck_assert_double_lt(step[best], step[20]);
+}
+END_TEST
+
+/* The same batch on the same ranks, with the same stage of ZeRO. */
+START_TEST(nothing_is_faster_for_being_elsewhere)
+{
+    static const char *const pairs[][2] = {
+        {"layout.offload=zero-offload", "layout.zero=2"},
+        {"layout.offload=zero3-offload", "layout.zero=3"},
+        {"layout.offload=zero-infinity", "layout.zero=3"},
+    };
+    for (size_t i = 0; i < TY_COUNT(pairs); i++) {
+        for (size_t n = 0; n < 4; n++) {
+            char nodes[64], batch[64];
+            (void)snprintf(nodes, sizeof(nodes), "cluster.nodes=%u", 1u << n);
+            (void)snprintf(batch, sizeof(batch), "layout.global_batch=%u", 16u << n);
+            struct quick_run none =
+                quick_run(small, NULL, SETS(nodes, batch, pairs[i][1], "cluster.gpus_per_node=8"));
+            struct quick_run away =
+                quick_run(small, NULL,
+                          SETS(nodes, batch, pairs[i][1], "cluster.gpus_per_node=8", pairs[i][0]));
+            ck_assert_double_ge(away.figures.step_s, none.figures.step_s);
+            quick_run_free(&none);
+            quick_run_free(&away);
+        }
+    }
+}
+END_TEST
+
+/* Ren et al. 2021, table 4: 4e9 parameters in 1.03 s, 10e9 in 2.57. */
+START_TEST(the_host_updates_as_fast_as_measured)
+{
+    static const char one[] =
+        "cluster: {preset: dgx2-v100, nodes: 1, gpus_per_node: 1}\n"
+        "model: {layers: 50, hidden: 4096, heads: 32, vocabulary: 50304, sequence: 1024,\n"
+        "        dtype: fp16}\n"
+        "layout: {global_batch: 1, offload: zero-offload, recompute: full}\n"
+        "framework: {preset: ideal}\n";
+    struct quick_run q = quick_run(one, NULL, SETS(NULL));
+    const struct ty_program *p = &q.run->lowered.program;
+    double seconds = 0;
+    const struct ty_pass *step = &ty_gang_passes(p, &p->gangs[0])[p->gangs[0].n_passes - 1];
+    for (uint32_t k = 0; k < p->blocks[step->block].n_ops; k++) {
+        const struct ty_op *op = &ty_pass_ops(p, step)[k];
+        seconds += op->stream == TY_STREAM_HOST ? ty_s_from_ps(p->kinds[op->kind].dur) : 0;
+    }
+    ck_assert_double_eq_tol(seconds / q.run->lowered.stage[0].params * 10e9, 2.57, 0.02);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* A delayed update runs beside a step. */
+START_TEST(a_delayed_update_is_hidden_by_a_step_that_is_longer)
+{
+    struct quick_run now = quick_run(chain, "events", SETS("layout.offload=zero-offload"));
+    struct quick_run late = quick_run(
+        chain, "events", SETS("layout.offload=zero-offload", "layout.offload_delay=true"));
+    struct quick_run steps =
+        quick_run(chain, "events",
+                  SETS("layout.offload=zero-offload", "layout.offload_delay=true", "run.steps=4"));
+    const double gpu =
+        pass_sums(&late, TY_PHASE_FORWARD).compute + pass_sums(&late, TY_PHASE_BACKWARD).compute;
+    ck_assert_double_gt(now.figures.step_s, gpu * 1.1);
+    ck_assert_double_lt(late.figures.step_s, gpu * 1.02);
+    ck_assert_double_eq_tol(steps.figures.step_s, late.figures.step_s, 0.01 * gpu);
+    quick_run_free(&now);
+    quick_run_free(&late);
+    quick_run_free(&steps);
+}
+END_TEST
+
+/* ---- room ---- */
+
+/* Largest models of one DGX-2 by system (slides of ZeRO-Infinity, SC21), and that the next one does
+ * not fit, and why. Shapes: ZeRO-Offload, table 2; ZeRO-Infinity, table 1. */
+START_TEST(the_largest_models_of_a_dgx2_are_those_published)
+{
+    static const struct {
+        const char *offload, *zero;
+        uint32_t gpus, layers, hidden, tensor;
+        const char *full; /* what is too small: "gpu", a tier, NULL: all fits */
+    } rows[] = {
+        {"none", "0", 16, 24, 2048, 1, NULL}, /* 1.4B */
+        {"none", "0", 16, 40, 2048, 1, "gpu"},
+        {"zero-offload", NULL, 16, 65, 4096, 1, NULL}, /* 13B */
+        {"zero-offload", NULL, 1, 65, 4096, 1, NULL},
+        {"zero-offload", NULL, 1, 25, 8192, 1, "gpu"}, /* 20B */
+        {"none", "3", 16, 25, 8192, 1, NULL},
+        {"none", "3", 16, 50, 8192, 1, "gpu"}, /* 40B */
+        {"zero3-offload", NULL, 1, 50, 8192, 1, NULL},
+        {"zero3-offload", NULL, 16, 69, 9216, 1, NULL},    /* 70B */
+        {"zero3-offload", NULL, 16, 125, 8192, 1, "host"}, /* 100B */
+        {"zero-infinity", NULL, 16, 128, 25600, 4, NULL},  /* 1T */
+        {"zero3-offload", NULL, 16, 128, 25600, 4, "host"},
+        {"zero-infinity", NULL, 16, 160, 32768, 8, "nvme"}, /* 2T */
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        char text[640];
+        (void)snprintf(text, sizeof(text),
+                       "cluster: {preset: dgx2-v100, nodes: 1, gpus_per_node: %u}\n"
+                       "model: {layers: %u, hidden: %u, heads: %u, vocabulary: 50304,\n"
+                       "        sequence: 1024, dtype: fp16}\n"
+                       "layout: {global_batch: %u, tensor: %u, recompute: full, offload: %s%s%s}\n"
+                       "framework: {preset: megatron-deepspeed, bucket: 400 MB}\n",
+                       rows[i].gpus, rows[i].layers, rows[i].hidden, rows[i].hidden / 128,
+                       rows[i].gpus / rows[i].tensor, rows[i].tensor, rows[i].offload,
+                       rows[i].zero != NULL ? ", zero: " : "",
+                       rows[i].zero != NULL ? rows[i].zero : "");
+        struct quick_run q = quick_run(text, NULL, SETS(NULL));
+        struct ty_bill bill;
+        ty_run_fullest(q.run, &bill);
+        const struct ty_away_bill *beside = ty_run_away_short(q.run);
+        const char *full = beside != NULL                   ? beside->tier
+                           : bill.total_B > bill.capacity_B ? "gpu"
+                                                            : "none";
+        ck_assert_msg(strcmp(full, rows[i].full != NULL ? rows[i].full : "none") == 0,
+                      "%s of %u layers of %u: %s is too small", rows[i].offload, rows[i].layers,
+                      rows[i].hidden, full);
+        ck_assert_int_eq(ty_run_fits(q.run), rows[i].full == NULL);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
 TY_SUITE("offload", zero_offload_moves_two_bytes_each_way,
          zero3_offload_fetches_parameters_in_every_pass,
          zero_infinity_reads_and_writes_what_the_paper_says,
-         a_share_of_the_optimizer_moves_that_share)
+         a_share_of_the_optimizer_moves_that_share, depth_hides_what_the_chain_formula_says,
+         without_overlap_efficiency_is_that_of_the_paper,
+         twin_flow_is_fastest_where_host_and_gpu_take_as_long,
+         nothing_is_faster_for_being_elsewhere, the_host_updates_as_fast_as_measured,
+         a_delayed_update_is_hidden_by_a_step_that_is_longer,
+         the_largest_models_of_a_dgx2_are_those_published)
