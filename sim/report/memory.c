@@ -184,8 +184,8 @@ static void put_remedy_list(const struct ty_remedies *list, struct ty_text *t)
 {
     if (list->n == 0) {
         ty_text_add(
-            t, "\nno one or two changes of recomputation, sharding, parallel degrees, micro-batch, "
-               "schedule or kernels that were tried make it fit\n");
+            t, "\nno one or two changes of recomputation, sharding, offload, parallel degrees, "
+               "micro-batch, schedule or kernels that were tried make it fit\n");
         return;
     }
     ty_text_add(t, "\nwhat would make it fit, %s, fastest first\n",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/check.h"
+#include "model/offload.h"
 
 /* ---- what changes ---- */
 
@@ -26,6 +27,17 @@ bool ty_change_zero(struct ty_config *c, int to)
 {
     const bool other = c->layout.zero != (uint32_t)to && to >= 0 && to <= 3 && c->layout.data > 1;
     c->layout.zero = other ? (uint32_t)to : c->layout.zero;
+    return other;
+}
+
+bool ty_change_offload(struct ty_config *c, int to)
+{
+    const bool other = c->layout.home.optimizer == TY_HOME_GPU && c->layout.offload != to;
+    if (other) {
+        c->layout.offload = to;
+        c->layout.zero =
+            ty_offload_zero(to) > c->layout.zero ? ty_offload_zero(to) : c->layout.zero;
+    }
     return other;
 }
 

@@ -17,6 +17,9 @@
 #define TASKS_PAIRS    3e6
 #define TASKS_UNSHARED 0.04
 
+/* What the host adds to a step, where that is not known: such pairs come last. */
+#define HOST_SLOWER 1
+
 /* ---- changes ---- */
 
 /* More of it only: less takes more memory. */
@@ -71,6 +74,9 @@ static const struct {
     {shard, 1, "layout.zero"},
     {shard, 2, "layout.zero"},
     {shard, 3, "layout.zero"},
+    {ty_change_offload, TY_OFFLOAD_ZERO_OFFLOAD, "layout.offload"},
+    {ty_change_offload, TY_OFFLOAD_ZERO3_OFFLOAD, "layout.offload"},
+    {ty_change_offload, TY_OFFLOAD_ZERO_INFINITY, "layout.offload"},
     {ty_change_sequence_parallel, true, "layout.sequence_parallel"},
     {ty_change_micro_batch, -2, "layout.micro_batch"},
     {ty_change_tensor, 2, "layout.tensor"},
@@ -205,7 +211,9 @@ static int try_alone(struct search *s, struct ty_remedies *out)
             break;
         }
         rc = try_changes(s, i, i, HUGE_VAL, out);
-        s->alone_slower[i] = out->n > before ? out->item[before].slower : 0;
+        s->alone_slower[i] = out->n > before                        ? out->item[before].slower
+                             : changes[i].make == ty_change_offload ? HOST_SLOWER
+                                                                    : 0;
     }
     return rc;
 }

@@ -30,7 +30,7 @@ COLOURS = {"compute.forward": "thread_state_running", "compute.backward": "rail_
            "compute.recompute": "cq_build_passed", "optimizer": "rail_load",
            "comm.tp": "thread_state_iowait", "comm.dp": "thread_state_unknown",
            "comm.pp": "thread_state_uninterruptible", "comm.cp": "olive",
-           "comm.ep": "rail_animation", "bubble": "grey"}
+           "comm.ep": "rail_animation", "offload": "rail_idle", "host": "rail_load", "bubble": "grey"}
 NUMBERED = ("forward", "backward", "dgrad", "wgrad", "recompute", "send", "recv", "in flight")
 OUTER = ("forward", "backward", "dgrad", "wgrad", "optimizer step", "bubble")
 PARTS = ("attention", "mlp", "moe", "embedding", "head", "recompute")
@@ -44,7 +44,8 @@ NAMING = ("process_name", "process_sort_index", "process_labels", "thread_name",
           "thread_sort_index")
 MOMENTS = ("step start", "step end", "peak memory", "out of memory", "deadlock")
 MEMORY = {"weights_GB", "grads_GB", "optimizer_GB", "activations_GB"}
-LINKS = ("NVLink", "PCIe", "NIC", "leaf uplinks", "pod uplinks")
+LINKS = ("NVLink", "PCIe", "NIC", "leaf uplinks", "pod uplinks",
+         "host links", "host links both ways", "host memory", "host processors", "drives")
 
 
 class Written(str):
@@ -118,7 +119,7 @@ class Trace:
         need(ph in KEYS, "events are X, C, i, s, f or M", e)
         need(set(e) <= KEYS[ph] and KEYS[ph] - set(e) <= {"args", "cname"}, "an event has its keys", e)
         need(isinstance(e["pid"], int) and e["pid"] > 0, "pid and tid are in range", e)
-        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 21
+        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 25
                            and e["pid"] != e["tid"] and (e["pid"] == PATH) == (e["tid"] == 10)),
              "pid and tid are in range", e)
         need(e["pid"] >= RANK or ph == "M" or (ph == "C" and e["name"] != "memory")

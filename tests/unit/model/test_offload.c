@@ -212,7 +212,7 @@ START_TEST(depth_hides_what_the_chain_formula_says)
 }
 END_TEST
 
-/* Rajbhandari et al. 2021, section 4: efficiency = ait bw / (ait bw + peak), where nothing overlaps;
+/* Rajbhandari et al. 2021, section 4: efficiency = ait bw / (ait bw + peak) where nothing overlaps;
  * ait: operations a byte, peak: of the operations that there are. */
 START_TEST(without_overlap_efficiency_is_that_of_the_paper)
 {
