@@ -157,12 +157,22 @@ def check_together(files):
     return len(known)
 
 
-def check_table(kernels, rows):
-    """The same tasks as the table has, cut to nanoseconds; those of no length left out."""
-    ours = sorted((e["tid"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])) for e in kernels)
+BESIDE = {22: "gpu_memcpy", 23: "gpu_memcpy", 24: "cpu_op", 25: "cpu_op"}
+
+
+def check_table(events, rows):
+    """The same tasks as the table has, cut to nanoseconds; those of no length left out. What is
+    beside the GPU is no kernel."""
+    tasks = [e for e in events if e["ph"] == "X"]
+    for e in tasks:
+        assert e["cat"] == BESIDE.get(e["tid"], "kernel"), e
+        assert (e["cat"] == "gpu_memcpy") == bool(MEMORY.match(e["name"])), e
+        assert (e["cat"] == "cpu_op") == ("stream" not in e["args"]), e
+    ours = sorted((e["tid"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])) for e in tasks)
     tids = {"compute": 11, "tensor comm": 12, "data comm": 13, "pipeline send": 14,
             "pipeline recv": 15, "replica comm": 16, "context comm": 17,
-            "expert comm": 18, "row comm": 19, "column comm": 20, "depth comm": 21}
+            "expert comm": 18, "row comm": 19, "column comm": 20, "depth comm": 21,
+            "h2d": 22, "d2h": 23, "nvme": 24, "host": 25}
     theirs = sorted((tids[r["stream"]], s, e) for r, s, e in (
         (r, int(r["start_ps"]) // 1000, (int(r["start_ps"]) + int(r["dur_ps"])) // 1000)
         for r in rows) if e > s)
@@ -261,7 +271,7 @@ def check(binary, example, options, alone, folder):
         path = out / f"rank-{rank}.json"
         trace = json.loads(path.read_text(), parse_float=str)
         files[rank] = check_form(path, trace, rank)
-        check_table(files[rank][0], rows[rank])
+        check_table(trace["traceEvents"], rows[rank])
         figures.append(shares(files[rank][0], 1))
         coarse.append(shares(files[rank][0], 1000))
     n_groups = check_together(files)
@@ -316,6 +326,21 @@ def folders(binary, folder):
     return "folders are written whole or not at all"
 
 
+def beside(binary, folder):
+    """Copies and work of the host are told from kernels."""
+    out, table = folder / "kineto", folder / "tasks.csv"
+    subprocess.run([binary, "run", str(EXAMPLES / "llama3-8b-fsdp-8xh100.yaml"), "--set",
+                    "layout.offload=zero-infinity", "--set", "model.layers=4", "-q", "-o",
+                    "/dev/null", "--ranks", "0", "--trace", f"kineto:{out}", "--trace",
+                    f"csv:{table}"], capture_output=True, check=False)
+    trace = json.loads((out / "rank-0.json").read_text(), parse_float=str)
+    check_form(out / "rank-0.json", trace, 0)
+    with table.open(encoding="utf-8") as lines:
+        check_table(trace["traceEvents"], list(csv.DictReader(lines)))
+    assert {e.get("tid") for e in trace["traceEvents"]} > set(BESIDE)
+    return "copies and work of the host are no kernels"
+
+
 def main():
     failed = 0
     binary = str(pathlib.Path(sys.argv[1]).resolve())
@@ -331,13 +356,14 @@ def main():
         failed += not good
         print(f"{'ok' if good else 'not ok'} {i} - {example} {' '.join(options)}: {said}",
               flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            print(f"ok {len(forms) + 1} - {folders(binary, pathlib.Path(folder))}")
-        except AssertionError as error:
-            failed += 1
-            print(f"not ok {len(forms) + 1} - folders: {str(error)[:1500]}")
-    print(f"1..{len(forms) + 1}")
+    for i, also in enumerate((folders, beside), len(forms) + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                print(f"ok {i} - {also(binary, pathlib.Path(folder))}")
+            except AssertionError as error:
+                failed += 1
+                print(f"not ok {i} - {also.__name__}: {str(error)[:1500]}")
+    print(f"1..{len(forms) + 2}")
     return 1 if failed else 0
 
 

@@ -153,9 +153,9 @@ static inline bool rules_numbered(const struct js *name, size_t words)
 /* Arguments of slices, and those that only the row of the critical path has. */
 static inline bool rules_args(const struct rules_event *e)
 {
-    static const char *const keys[] = {"mb",    "stage", "layer",    "layers",         "step",
-                                       "bytes", "algo",  "seq",      "group",          "peer",
-                                       "why",   "kind",  "critical", "measured_group", NULL};
+    static const char *const keys[] = {
+        "mb",    "stage", "layer", "layers", "step",     "bytes",          "algo", "seq",
+        "group", "peer",  "why",   "kind",   "critical", "measured_group", "way",  NULL};
     static const char *const path[] = {"rank",  "row", "stage", "mb", "step",
                                        "layer", "why", "from",  NULL};
     const struct js *critical = js_get(e->args, "critical");

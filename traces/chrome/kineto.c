@@ -167,12 +167,32 @@ static const struct collective *collective_of(const struct ty_kind *kind)
     return NULL;
 }
 
+/* What is done beside the GPU. Copies are what a profile of PyTorch calls them, the rest is work of
+ * the host: no kernel, so that nobody counts it as the GPU's. */
+static bool is_beside(const struct kineto *k, const struct ty_op *op)
+{
+    return (k->p->words->beside >> op->stream & 1u) != 0;
+}
+
+/* NULL: work of the host. */
+static const char *copy_name(const struct kineto *k, const struct ty_span *span)
+{
+    static const char *const copies[][2] = {{"h2d", "Memcpy HtoD (Pinned -> Device)"},
+                                            {"d2h", "Memcpy DtoH (Device -> Pinned)"}};
+    for (size_t i = 0; i < TY_COUNT(copies) && is_beside(k, span->op); i++) {
+        if (strcmp(ty_stream_name(k->p, span->op->stream), copies[i][0]) == 0) {
+            return copies[i][1];
+        }
+    }
+    return NULL;
+}
+
 /* "qkv", or "ncclDevKernel_AllReduce_Sum_RING(trainyard)": PARAM wants a bracket. */
 static char *put_name(char *p, const struct kineto *k, const struct ty_op *op,
                       const struct ty_kind *kind)
 {
     const struct collective *known = collective_of(kind);
-    if (ty_kind_computes(k->p, kind)) {
+    if (ty_kind_computes(k->p, kind) || is_beside(k, op)) {
         return put_safe(p, kind->name);
     }
     p = ty_put_str(p, "ncclDevKernel_");
@@ -283,9 +303,12 @@ static char *put_communication(char *p, const struct kineto *k, const struct ty_
 static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s, uint64_t e)
 {
     const unsigned stream = k->p->words->streams[span->op->stream].tid;
-    char *p =
-        ty_put_str(ty_out_room(k->out, LINE), "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"");
-    p = put_name(p, k, span->op, span->kind);
+    const char *copy = copy_name(k, span);
+    const bool host = is_beside(k, span->op) && copy == NULL;
+    char *p = ty_put_str(ty_out_room(k->out, LINE), "{\"ph\": \"X\", \"cat\": \"");
+    p = ty_put_str(p, host ? "cpu_op" : copy != NULL ? "gpu_memcpy" : "kernel");
+    p = ty_put_str(p, "\", \"name\": \"");
+    p = copy != NULL ? ty_put_str(p, copy) : put_name(p, k, span->op, span->kind);
     p = ty_put_str(p, "\", \"pid\": ");
     p = ty_put_u64(p, k->device);
     p = ty_put_str(p, ", \"tid\": ");
@@ -296,10 +319,13 @@ static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s,
     p = ty_put_tenths_as_us(p, ty_view_length(s, e, 0));
     p = ty_put_str(p, ", \"args\": {\"External id\": ");
     p = ty_put_u64(p, k->correlation);
-    p = put_arg_u64(p, "device", k->device);
-    p = put_arg_u64(p, "context", 1);
-    p = put_arg_u64(p, "stream", stream);
-    p = put_arg_u64(p, "correlation", k->correlation++);
+    if (!host) {
+        p = put_arg_u64(p, "device", k->device);
+        p = put_arg_u64(p, "context", 1);
+        p = put_arg_u64(p, "stream", stream);
+        p = put_arg_u64(p, "correlation", k->correlation);
+    }
+    k->correlation++;
     p = ty_put_str(p, ", \"phase\": \"");
     p = ty_put_str(p, ty_phase_word((enum ty_phase)span->pass->phase));
     *p++ = '"';
@@ -309,6 +335,9 @@ static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s,
     p = put_arg_u64(p, "step", span->pass->step);
     if (span->op->layer != TY_NONE) {
         p = put_arg_u64(p, "layer", span->op->layer);
+    }
+    if (copy != NULL) {
+        p = put_arg_u64(p, "bytes", (uint64_t)span->kind->bytes);
     }
     p = ty_kind_computes(k->p, span->kind) ? p : put_communication(p, k, span);
     ty_out_advance(k->out, ty_put_str(p, "}},\n"));

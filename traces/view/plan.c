@@ -7,6 +7,7 @@
  * operations of one layer and part form a slice, and so do those that repeat forward work.
  * Names are `kind number` and nothing else: viewers colour by name without its digits. */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/core/program/issue.h"
 #include "traces/view/view.h"
@@ -182,6 +183,19 @@ static void add_payload(struct builder *b, struct ty_view_slice *s, uint32_t k)
     }
 }
 
+/* Of what has no partner: its group in a measurement; else it moves things beside the GPU, which
+ * the row says, unless both ways are on it. */
+static void add_whereto(struct builder *b, struct ty_view_slice *s, uint32_t k)
+{
+    const struct ty_program *p = b->v->program;
+    const char *group = kind_of(b, k)->group;
+    if (p->observed) {
+        add_text(s, "measured_group", group != NULL ? group : "none");
+    } else if (group != NULL && strcmp(group, ty_stream_name(p, b->ops[k].stream)) != 0) {
+        add_text(s, "way", group);
+    }
+}
+
 /* `inside`: a slice of its layer is around it. */
 static void add_op(struct builder *b, uint32_t k, bool inside)
 {
@@ -200,8 +214,8 @@ static void add_op(struct builder *b, uint32_t k, bool inside)
     if (op->stream != TY_STREAM_COMPUTE || op->sync != TY_SYNC_LOCAL) {
         add_payload(b, s, k);
     }
-    if (op->sync == TY_SYNC_LOCAL && op->stream != TY_STREAM_COMPUTE) { /* measured */
-        add_text(s, "measured_group", kind->group != NULL ? kind->group : "none");
+    if (op->sync == TY_SYNC_LOCAL && op->stream != TY_STREAM_COMPUTE) {
+        add_whereto(b, s, k);
     }
     if (op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_MEET) {
         add_hole(s, "seq", op->sync == TY_SYNC_MEET ? TY_HOLE_MEETING : TY_HOLE_ORDINAL);
