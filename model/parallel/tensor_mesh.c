@@ -2,12 +2,12 @@
  * there are. What becomes of a product is in tensor_2d.c and tensor_3d.c.
  *
  *            ranks    hidden states            a matrix of h x N        must divide
- *     2d     q q      b / q      x h / q       h / q    x N / q         b, h, f, heads, V by q
+ *     2d     q q      b / q      x h / q       h / q    x N / q         b, h, f, heads by q
  *     2.5d   q q d    b / (q d)  x h / q       h / q    x N / q         b by q d as well
  *     3d     q q q    b / (q q)  x h / q       h / (q q) x N / q        b, h, f by q q
  *
  * Sequences are dealt out and not tokens, so that the attention core, with heads / q, needs nobody
- * else. The libraries (ColossalAI) pad nothing. */
+ * else. The vocabulary is padded, as in one dimension (layout.c). */
 #include <stdio.h>
 
 #include "model/block/block_internal.h"
@@ -164,7 +164,7 @@ struct divided {
     const char *name;
     uint32_t value, by;
 };
-#define DIVIDED 5
+#define DIVIDED 4
 
 static const struct divided *first_left(const struct ty_layout *layout, const struct ty_arch *arch,
                                         struct divided rows[DIVIDED])
@@ -174,8 +174,7 @@ static const struct divided *first_left(const struct ty_layout *layout, const st
     const struct divided all[DIVIDED] = {{"model.heads", arch->heads, q},
                                          {"model.kv_heads", arch->kv_heads, q},
                                          {"model.hidden", arch->hidden, cut},
-                                         {"model.ffn", arch->ffn, cut},
-                                         {"model.vocabulary", arch->vocabulary, q}};
+                                         {"model.ffn", arch->ffn, cut}};
     for (uint32_t i = 0; i < DIVIDED; i++) {
         rows[i] = all[i];
         if (rows[i].value % rows[i].by != 0) {

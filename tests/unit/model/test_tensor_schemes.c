@@ -471,6 +471,17 @@ START_TEST(steps_last_as_long_as_the_slowest_of_their_parts)
 }
 END_TEST
 
+/* As in one dimension, whose libraries pad it. */
+START_TEST(a_vocabulary_need_not_divide)
+{
+    struct quick_run odd = quick_run(job, NULL, SETS("model.vocabulary=50257")),
+                     even = quick_run(job, NULL, SETS("model.vocabulary=50258"));
+    ck_assert_double_eq_tol(odd.figures.step_s, even.figures.step_s, 1e-3 * even.figures.step_s);
+    quick_run_free(&odd);
+    quick_run_free(&even);
+}
+END_TEST
+
 START_TEST(both_executors_agree)
 {
     static const char *const rows[][4] = {
@@ -495,4 +506,4 @@ TY_SUITE("tensor_schemes", every_product_moves_what_its_formula_says,
          replicas_share_what_a_rank_has, products_are_as_large_as_their_blocks,
          memory_is_that_of_the_table, groups_are_those_of_the_libraries,
          one_grid_is_2d_and_one_rank_is_1d, steps_last_as_long_as_the_slowest_of_their_parts,
-         both_executors_agree)
+         a_vocabulary_need_not_divide, both_executors_agree)
