@@ -82,6 +82,18 @@ const struct ty_field ty_fleet_fields[] = {
                "others a restart will do"),
     AT("planned", planned.per_day, QUANTITY, .inner = "per_day", .dim = TY_DIM_COUNT, .max = 1000,
        .fallback = "0", .doc = "stops a day before which nothing is lost (Llama 3: 47 in 54 days)"),
+    AT("stragglers", stragglers.spread, QUANTITY, .inner = "spread", .dim = TY_DIM_RATIO,
+       .max = 0.2, .fallback = "1 %",
+       .doc = "standard deviation of the time that GPUs of a fleet take for the same work (guess), "
+              "for what jobs of other sizes would wait for their slowest"),
+    AT("stragglers.slow_hosts", stragglers.slow_hosts, QUANTITY, .dim = TY_DIM_RATIO, .max = 1,
+       .fallback = "0.5 %", .doc = "share of hosts that are slower than the others (guess)"),
+    AT("stragglers.slow_by", stragglers.slow_by, QUANTITY, .dim = TY_DIM_RATIO, .max = 10,
+       .fallback = "10 %", .doc = "by which they take longer (MegaScale: some hosts, about 10 %)"),
+    AT("stragglers.per_1000_node_days", stragglers.per_1000_node_days, QUANTITY,
+       .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "0", .doc = "hosts that become so slow"),
+    SECONDS("stragglers.found", stragglers.found_s, "3600 s",
+            "after that, until one is found and the job restarted without it"),
     ROW(pue, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 5, .fallback = "1.2",
         .doc =
             "power of the facility over that of its computers (guess; 1.1 in the largest, 1.4 to "

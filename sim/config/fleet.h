@@ -41,7 +41,13 @@ struct ty_fleet_options {
     struct {
         double per_day;
         double each_s;
-    } planned;  /* stops before which nothing is lost */
+    } planned; /* stops before which nothing is lost */
+    struct {
+        double spread;              /* standard deviation of what GPUs take for the same work */
+        double slow_hosts, slow_by; /* share of hosts that take longer, by so much */
+        double per_1000_node_days;  /* hosts that become slow */
+        double found_s;             /* after that they are replaced */
+    } stragglers;
     double pue; /* power of the facility over that of its computers */
 };
 

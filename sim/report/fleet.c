@@ -12,6 +12,7 @@
 #include "sim/base/words.h"
 #include "sim/document/json.h"
 #include "sim/fleet/energy.h"
+#include "sim/fleet/stragglers.h"
 #include "sim/fleet/worth.h"
 #include "sim/report/table.h"
 
@@ -77,6 +78,25 @@ static void put_changes_json(struct ty_json *j, const struct ty_fleet *f)
     ty_json_end(j);
 }
 
+static void put_sizes_json(struct ty_json *j, const struct ty_fleet *f)
+{
+    struct ty_fleet_size size[TY_FLEET_SIZES];
+    const uint32_t n = ty_fleet_sizes(f, size);
+    ty_json_array(j, "sizes");
+    ty_json_rows(j);
+    for (uint32_t i = 0; i < n; i++) {
+        ty_json_object(j, NULL);
+        ty_json_whole(j, "gpus", size[i].gpus);
+        ty_json_real(j, "mtbf_s", size[i].mtbf_s);
+        ty_json_real(j, "checkpoint_interval_s", size[i].every_s);
+        ty_json_real(j, "goodput", size[i].goodput);
+        ty_json_real(j, "slowest", size[i].slowest);
+        ty_json_real(j, "together", size[i].together);
+        ty_json_end(j);
+    }
+    ty_json_end(j);
+}
+
 static void put_json(struct ty_text *t, const struct ty_fleet *f)
 {
     const struct ty_fleet_job *job = &f->job;
@@ -104,6 +124,7 @@ static void put_json(struct ty_text *t, const struct ty_fleet *f)
     put_losses(&j, "loss", job->share);
     put_causes_json(&j, f);
     put_changes_json(&j, f);
+    put_sizes_json(&j, f);
     ty_json_object(&j, "monte_carlo");
     ty_json_real(&j, "goodput", f->played.share[TY_FLEET_WORK]);
     ty_json_real(&j, "standard_error", f->played.standard_error);
@@ -179,6 +200,30 @@ static void put_changes(struct ty_text *t, const struct ty_fleet *f)
     }
 }
 
+static void put_sizes(struct ty_text *t, const struct ty_fleet *f)
+{
+    struct ty_fleet_size size[TY_FLEET_SIZES];
+    const struct ty_fleet_slow_host slow = ty_fleet_slow_host(f);
+    const uint32_t n = ty_fleet_sizes(f, size);
+    ty_text_add(t,
+                "\njobs of other sizes: goodput, the slowest GPU that a step may wait for, both\n"
+                "       GPUs  between failures   goodput   slowest  together\n");
+    for (uint32_t i = 0; i < n; i++) {
+        char mtbf[32], gpus[32];
+        ty_words_seconds(size[i].mtbf_s, mtbf, sizeof(mtbf));
+        ty_words_count(size[i].gpus, gpus, sizeof(gpus));
+        ty_text_add(t, "  %9s  %16s  %6.2f %%  %8.3f  %6.2f %%\n", gpus, mtbf,
+                    100 * size[i].goodput, size[i].slowest, 100 * size[i].together);
+    }
+    if (slow.per_day > 0) {
+        ty_text_add(t,
+                    "hosts that become slow: %.2f a day, %.3f %% of the time to find and replace "
+                    "them; %s\n",
+                    slow.per_day, 100 * slow.share,
+                    slow.worth ? "worth a restart" : "a restart costs more than a slow day");
+    }
+}
+
 static void put_energy(struct ty_text *t, const struct ty_fleet *f)
 {
     const struct ty_fleet_energy e = ty_fleet_energy(f);
@@ -233,6 +278,7 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
     put_states(t, f);
     put_causes(t, f);
     put_changes(t, f);
+    put_sizes(t, f);
 }
 
 /* ---- one history ---- */

@@ -179,6 +179,12 @@ class Suite(Test):
         self.check("what would be worth most comes first", one["worth"] == sorted(
             one["worth"], key=lambda w: -w["goodput"])
             and all(w["goodput"] > one["goodput"] for w in one["worth"]), one)
+        sizes = one["sizes"]
+        self.check("larger jobs lose more to failures and to their slowest GPU",
+                   [s["gpus"] for s in sizes] == [256 << i for i in range(10)]
+                   and all(a["goodput"] > b["goodput"] and a["slowest"] < b["slowest"]
+                           and close(a["together"], a["goodput"] / a["slowest"])
+                           for a, b in zip(sizes, sizes[1:])), sizes)
         self.check("a node draws more than idle, less than its data sheet says",
                    0.2 * 6500 < one["node_power_w"] < 0.83 * 6500
                    and close(one["energy_j_per_token"] * one["tokens_per_day"],

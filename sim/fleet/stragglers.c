@@ -1,0 +1,71 @@
+/* stragglers.c - see stragglers.h. */
+#include "sim/fleet/stragglers.h"
+
+#include <math.h>
+
+#include <gsl/gsl_cdf.h>
+
+#define DAY_S  86400.0
+#define PIECES 4000u /* of the integral */
+#define TAILS  9.0   /* standard deviations on either side of it */
+
+/* The probability that no GPU of any host takes longer than x. */
+static double none_above(const struct ty_stragglers *s, double hosts, double x)
+{
+    const double well = gsl_cdf_ugaussian_P((x - 1) / s->spread);
+    const double slow = gsl_cdf_ugaussian_P((x / (1 + s->slow_by) - 1) / s->spread);
+    const double host =
+        (1 - s->slow_hosts) * pow(well, s->per_host) + s->slow_hosts * pow(slow, s->per_host);
+    return pow(host, hosts);
+}
+
+double ty_slowest(const struct ty_stragglers *s, double hosts)
+{
+    const double slow = 1 - pow(1 - s->slow_hosts, hosts); /* at least one host is */
+    if (!(s->spread > 0)) {
+        return 1 + s->slow_by * slow;
+    }
+    const double low = 1 - TAILS * s->spread;
+    const double high = (1 + s->slow_by) * (1 + TAILS * s->spread), step = (high - low) / PIECES;
+    double above = 0; /* the integral of 1 - P, by the midpoint rule */
+    for (uint32_t i = 0; i < PIECES; i++) {
+        above += (1 - none_above(s, hosts, low + (i + 0.5) * step)) * step;
+    }
+    return low + above;
+}
+
+static struct ty_stragglers stragglers_of(const struct ty_fleet *f)
+{
+    const struct ty_fleet_options *o = &f->options;
+    return (struct ty_stragglers){o->stragglers.spread, o->stragglers.slow_hosts,
+                                  o->stragglers.slow_by, f->run->config->cluster.gpus_per_node};
+}
+
+uint32_t ty_fleet_sizes(const struct ty_fleet *f, struct ty_fleet_size size[TY_FLEET_SIZES])
+{
+    const struct ty_stragglers s = stragglers_of(f);
+    struct ty_fleet_options o = f->options;
+    o.spares = TY_FLEET_SPARES_ENOUGH;
+    o.checkpoint.every_s = 0;
+    for (uint32_t i = 0; i < TY_FLEET_SIZES; i++) {
+        const uint32_t gpus = 256u << i;
+        const double hosts = ceil((double)gpus / s.per_host);
+        struct ty_fleet_job job;
+        ty_fleet_job(&o, (uint32_t)hosts, gpus, &job);
+        const double goodput = job.share[TY_FLEET_WORK], slowest = ty_slowest(&s, hosts);
+        size[i] = (struct ty_fleet_size){gpus,    1 / job.days.rate, job.days.every_s,
+                                         goodput, slowest,           goodput / slowest};
+    }
+    return TY_FLEET_SIZES;
+}
+
+struct ty_fleet_slow_host ty_fleet_slow_host(const struct ty_fleet *f)
+{
+    const struct ty_fleet_options *o = &f->options;
+    const double per_day = o->stragglers.per_1000_node_days / 1000 * f->nodes;
+    const double found_s = (1 - 1 / (1 + o->stragglers.slow_by)) * o->stragglers.found_s;
+    const double restart_s = f->job.days.restart_s + f->job.days.every_s / 2;
+    const double slow_s = (1 - 1 / (1 + o->stragglers.slow_by)) * DAY_S;
+    return (struct ty_fleet_slow_host){per_day, per_day * (found_s + restart_s) / DAY_S,
+                                       restart_s < slow_s};
+}
