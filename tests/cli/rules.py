@@ -24,7 +24,8 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 PATH, RANK = 2, 1000  # pid of the critical path, of rank 0
 ROWS = {10: "critical path", 11: "compute", 12: "tensor comm", 13: "data comm",
         14: "pipeline send", 15: "pipeline recv", 16: "replica comm", 17: "context comm",
-        18: "expert comm", 19: "row comm", 20: "column comm", 21: "depth comm"}
+        18: "expert comm", 19: "row comm", 20: "column comm", 21: "depth comm",
+        22: "h2d", 23: "d2h", 24: "nvme", 25: "host"}
 COLOURS = {"compute.forward": "thread_state_running", "compute.backward": "rail_response",
            "compute.dgrad": "thread_state_runnable", "compute.wgrad": "cq_build_running",
            "compute.recompute": "cq_build_passed", "optimizer": "rail_load",
