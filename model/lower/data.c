@@ -252,7 +252,8 @@ static uint8_t reduce_bucket(struct ty_lowering *l, const struct ty_grad_bucket 
     const uint8_t own = stays ? event : (uint8_t)TY_EVENT_SUMMED;
     data(l, bucket->group, bucket->reduce, layer, own);
     /* shards meet those of the other replicas once their own group has summed them */
-    uint8_t summed = bucket->reduce != TY_NONE ? own : (uint8_t)TY_EVENT_COMPUTE;
+    const uint8_t made = ty_lower_is_mesh(l) ? ty_lower_grads_event(l) : (uint8_t)TY_EVENT_COMPUTE;
+    uint8_t summed = bucket->reduce != TY_NONE ? own : made;
     data_after(l, TY_GROUP_REPLICA, bucket->replicate, layer, TY_EVENT_REPLICATED, &summed, 1);
     summed = bucket->replicate != TY_NONE ? (uint8_t)TY_EVENT_REPLICATED : summed;
     if (!stays) {

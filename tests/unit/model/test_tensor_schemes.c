@@ -471,6 +471,31 @@ START_TEST(steps_last_as_long_as_the_slowest_of_their_parts)
 }
 END_TEST
 
+/* Gradients of several grids leave the GPU once these have summed them up, with nobody else to reduce
+ * them. */
+START_TEST(gradients_leave_when_grids_have_summed_them_up)
+{
+    struct quick_run q = quick_run(job, NULL,
+                                   SETS("layout.tensor_scheme=2.5d", "layout.tensor=8",
+                                        "layout.tensor_depth=2", "layout.pipeline=1",
+                                        "layout.offload_optimizer=cpu", "framework.preset=ideal"));
+    const struct ty_program *p = &q.run->lowered.program;
+    ty_ps summed = 0;
+    uint32_t n = 0;
+    for (struct ty_issue at = ty_issue_of(p, &p->gangs[0]); ty_issue_next(&at);) {
+        const ty_ps start = ty_timeline_starts(&q.run->timeline, at.gang, at.ordinal)[0];
+        if (at.op->stream == TY_STREAM_DEPTH) {
+            summed = start + ty_timeline_dur(&q.run->timeline, at.gang, at.op, at.ordinal, 0);
+        } else if (at.op->stream == TY_STREAM_D2H) {
+            ck_assert_int_ge(start, summed);
+            n++;
+        }
+    }
+    ck_assert_uint_gt(n, 0);
+    quick_run_free(&q);
+}
+END_TEST
+
 /* As in one dimension, whose libraries pad it. */
 START_TEST(a_vocabulary_need_not_divide)
 {
@@ -506,4 +531,5 @@ TY_SUITE("tensor_schemes", every_product_moves_what_its_formula_says,
          replicas_share_what_a_rank_has, products_are_as_large_as_their_blocks,
          memory_is_that_of_the_table, groups_are_those_of_the_libraries,
          one_grid_is_2d_and_one_rank_is_1d, steps_last_as_long_as_the_slowest_of_their_parts,
-         a_vocabulary_need_not_divide, both_executors_agree)
+         gradients_leave_when_grids_have_summed_them_up, a_vocabulary_need_not_divide,
+         both_executors_agree)
