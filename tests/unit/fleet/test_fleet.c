@@ -271,7 +271,8 @@ START_TEST(a_history_has_no_holes)
 }
 END_TEST
 
-/* Of n normals, as quoted to a few thousandths (that of 1,024 is 3.248); of hosts of 8 GPUs with 1 %, 0.5 % of them slower by 10 %. */
+/* Of n normals, as quoted to a few thousandths (that of 1,024 is 3.248). Of hosts with 1 %, 0.5 % of
+ * them slower by 10 %: as often drawn, to 5e-4. */
 START_TEST(the_slowest_of_many)
 {
     static const struct {
@@ -284,10 +285,10 @@ START_TEST(the_slowest_of_many)
     }
     static const struct {
         double hosts, slowest;
-    } hosts[] = {{32, 1.033}, {256, 1.081}, {2048, 1.117}};
+    } hosts[] = {{32, 1.0323}, {256, 1.0830}, {2048, 1.1167}};
     for (size_t i = 0; i < TY_COUNT(hosts); i++) {
         const struct ty_stragglers s = {0.01, 0.005, 0.1, 1};
-        ck_assert_double_eq_tol(ty_slowest(&s, hosts[i].hosts), hosts[i].slowest, 1.5e-3);
+        ck_assert_double_eq_tol(ty_slowest(&s, hosts[i].hosts), hosts[i].slowest, 5e-4);
     }
     const struct ty_stragglers alike = {.per_host = 8}, slow = {0, 0.005, 0.1, 8};
     ck_assert(ty_slowest(&alike, 1e6) == 1);
