@@ -271,8 +271,8 @@ START_TEST(a_history_has_no_holes)
 }
 END_TEST
 
-/* Of n normals, as quoted to a few thousandths (that of 1,024 is 3.248). Of hosts with 1 %, 0.5 % of
- * them slower by 10 %: as often drawn, to 5e-4. */
+/* Of n normals, as quoted to a few thousandths (that of 1,024 is 3.248). Of hosts with 1 %, one in
+ * 200 slower by 10 %: as often drawn, to 5e-4. */
 START_TEST(the_slowest_of_many)
 {
     static const struct {
