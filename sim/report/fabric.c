@@ -14,7 +14,7 @@
 #include "sim/base/number_text.h"
 
 #include "sim/report/table.h"
-#include "topology/fabric/fabric.h"
+#include "topology/fabric/tiers.h"
 
 #define COLUMN 40
 
@@ -89,7 +89,30 @@ static void one_switch(struct tree *t, const struct ty_fabric_shape *s)
     t->depth++;
 }
 
-static void node(struct tree *t, const struct ty_fabric_shape *s)
+/* What lies beside the GPUs of a node. */
+static void tiers(struct tree *t, const struct ty_fabric_shape *s, const struct ty_cluster *cluster)
+{
+    const uint32_t of = cluster->host.gpus_per_link;
+    char label[64], value[96];
+    snprintf(label, sizeof(label), "%u host link%s of %u GPU%s", (unsigned)s->host_links,
+             plural(s->host_links), (unsigned)of, plural(of));
+    ty_snprintf(value, sizeof(value), "%.4g GB/s each, both ways %.4g", cluster->host.link / 1e9,
+                cluster->host.link * cluster->host.both_ways / 1e9);
+    branch(t, false, label, value);
+    snprintf(label, sizeof(label), "memory of %u socket%s", (unsigned)s->sockets,
+             plural(s->sockets));
+    ty_snprintf(value, sizeof(value), "%.4g GB/s each", ty_tiers_socket_Bps(cluster) / 1e9);
+    branch(t, false, label, value);
+    ty_snprintf(value, sizeof(value), "%.4g parameters/s updated", cluster->host.adam);
+    branch(t, false, "processors", value);
+    if (cluster->nvme.capacity > 0) {
+        ty_snprintf(value, sizeof(value), "%.4g GB/s read, %.4g written, in turns",
+                    cluster->nvme.read / 1e9, cluster->nvme.write / 1e9);
+        branch(t, false, "drives", value);
+    }
+}
+
+static void node(struct tree *t, const struct ty_fabric_shape *s, const struct ty_cluster *cluster)
 {
     char label[128], value[128], on_leaf[64] = "";
     if (s->spines > 0) {
@@ -109,6 +132,9 @@ static void node(struct tree *t, const struct ty_fabric_shape *s)
         ty_snprintf(value, sizeof(value), "%.4g GB/s each", s->pcie_Bps / 1e9);
         branch(t, false, label, value);
     }
+    if (s->sockets > 0) {
+        tiers(t, s, cluster);
+    }
     snprintf(label, sizeof(label), "%u GPU%s", (unsigned)s->gpus, plural(s->gpus));
     ty_snprintf(value, sizeof(value), "NVLink of %.4g GB/s each", s->nvlink_Bps / 1e9);
     branch(t, true, label, s->nvlink_Bps > 0 ? value : "");
@@ -120,6 +146,9 @@ void ty_report_fabric(const struct ty_run *run, struct ty_text *text)
     struct ty_fabric_shape s;
     struct tree t = {.text = text};
     ty_fabric_shape_init(&s, o, &run->config->cluster);
+    if (run->lowered.fabric.shape.sockets > 0) {
+        ty_tiers_shape(&s, &run->config->cluster);
+    }
     ty_text_add(text, "\nnetwork: ");
     if (s.nodes == 1) {
         ty_text_add(text, "none");
@@ -138,5 +167,5 @@ void ty_report_fabric(const struct ty_run *run, struct ty_text *text)
     } else if (s.nodes > 1) {
         one_switch(&t, &s);
     }
-    node(&t, &s);
+    node(&t, &s, &run->config->cluster);
 }
