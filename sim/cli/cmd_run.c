@@ -350,5 +350,14 @@ int cmd_fleet(const struct cli_options *o)
 {
     struct ty_fleet_request request = {.form = NULL};
     uint32_t days;
+    for (size_t i = 0; i < o->trace.n; i++) {
+        const char *colon = strchr(o->trace.item[i], ':');
+        if (colon == NULL || colon[1] == '\0') {
+            cli_say("trainyard fleet: --trace %s: no path; write FORMAT:PATH, such as "
+                    "svg:days.svg\n",
+                    o->trace.item[i]);
+            return 2;
+        }
+    }
     return fleet_options(o, &request, &days) != 0 ? 2 : plan_and(o, ty_run_new, fleet);
 }

@@ -173,7 +173,9 @@ static void put_states(struct ty_text *t, const struct ty_fleet *f)
 static void put_causes(struct ty_text *t, const struct ty_fleet *f)
 {
     const struct ty_days *d = &f->job.days;
-    ty_text_add(t, "\nwhat fails                  a day     of the time\n");
+    if (d->rate > 0) {
+        ty_text_add(t, "\nwhat fails                  a day     of the time\n");
+    }
     for (uint32_t i = 0; i < d->n_causes; i++) {
         if (d->cause[i].rate > 0) {
             ty_text_add(t, "  %s", d->cause[i].name);
@@ -210,7 +212,11 @@ static void put_sizes(struct ty_text *t, const struct ty_fleet *f)
                 "       GPUs  between failures   goodput   slowest  together\n");
     for (uint32_t i = 0; i < n; i++) {
         char mtbf[32], gpus[32];
-        ty_words_seconds(size[i].mtbf_s, mtbf, sizeof(mtbf));
+        if (isinf(size[i].mtbf_s)) {
+            ty_snprintf(mtbf, sizeof(mtbf), "none");
+        } else {
+            ty_words_seconds(size[i].mtbf_s, mtbf, sizeof(mtbf));
+        }
         ty_words_count(size[i].gpus, gpus, sizeof(gpus));
         ty_text_add(t, "  %9s  %16s  %6.2f %%  %8.3f  %6.2f %%\n", gpus, mtbf,
                     100 * size[i].goodput, size[i].slowest, 100 * size[i].together);

@@ -217,6 +217,10 @@ class Suite(Test):
                    len(picture.findall("{*}rect")) >= len(states)
                    and sum("2" == p.get("stroke-width") for p in picture.findall("{*}path")) == 2,
                    len(states))
+        done = self.trainyard("fleet", "fleet.yaml", "--trace", "svg")
+        self.check("no picture without a path", done.returncode == 2
+                   and "svg:days.svg" in done.stderr and not (self.folder / "svg").exists(),
+                   done.stderr)
         done = self.trainyard("fleet", "fleet.yaml", "--trace", "jpeg:days")
         self.check("no other form", done.returncode == 2 and "gantt" in done.stderr
                    and not (self.folder / "days").exists(), done.stderr)
