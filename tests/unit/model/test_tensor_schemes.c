@@ -471,8 +471,8 @@ START_TEST(steps_last_as_long_as_the_slowest_of_their_parts)
 }
 END_TEST
 
-/* Gradients of several grids leave the GPU once these have summed them up, with nobody else to reduce
- * them. */
+/* Gradients of several grids leave the GPU once these have summed them up, with nobody else to
+ * reduce them. */
 START_TEST(gradients_leave_when_grids_have_summed_them_up)
 {
     struct quick_run q = quick_run(job, NULL,
