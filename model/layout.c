@@ -465,7 +465,7 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
         const char *name;
         bool opened;
     } rows[TY_COMMUNICATORS_MAX] = {
-        {"tensor", layout->tensor > 1},
+        {"tensor", layout->tensor > 1 && !ty_layout_is_mesh(layout)},
         {"tensor row", ty_layout_is_mesh(layout)},
         {"tensor column", ty_layout_is_mesh(layout)},
         {"tensor depth", ty_layout_mesh(layout).depth > 1},
