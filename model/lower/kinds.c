@@ -209,6 +209,11 @@ static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t 
     const struct message *m = arg;
     const bool same =
         ty_lower_node_on(l, member, m->peer_stage) == ty_lower_node_on(l, member, l->here.rank);
+    if (m->peer_stage == l->here.rank && l->in->cluster->nvlink.bandwidth <= 0) {
+        *out = (struct ty_coll_cost){0}; /* nobody sends to itself, nor has it links for that */
+        *seconds = 0;
+        return;
+    }
     (alone ? ty_p2p_cost_alone : ty_p2p_cost)(l->in->cluster, same, m->bytes, out);
     *seconds = m->receive ? out->latency_s : out->transfer_s;
     out->latency_s = 0; /* it is the receiver's */

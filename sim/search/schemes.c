@@ -133,12 +133,11 @@ static void fit_micro_batch(struct ty_layout *l)
     l->micro_batch = b <= most ? b : l->micro_batch;
 }
 
-/* What is wrong, without the place in the file: "layout.tensor: 4: ..." -> "4: ...". */
+/* What is wrong, without the place in the file: "run.yaml:3:7: layout.tensor: 4 ..." */
 static const char *reason(struct search *s)
 {
-    const char *text = ty_err_text(&s->why), *at = strstr(text, "layout.");
-    const char *colon = at != NULL ? strstr(at, ": ") : NULL;
-    const char *start = colon != NULL ? colon + 2 : text;
+    const char *text = ty_err_text(&s->why), *at = strstr(text, ": layout.");
+    const char *start = at != NULL ? at + 2 : text;
     return ty_arena_strndup(s->arena, start, strcspn(start, "\n"));
 }
 

@@ -124,7 +124,8 @@ void ty_coll_ring_cost(const struct ty_cluster *cluster, enum ty_coll coll, doub
         .busy_s = fmax(nvlink_s, net_s),
     };
     out->transfer_s = links * way.busy_s;
-    out->latency_s = factor * p->base_s + slowest_s(&way) - out->transfer_s;
+    /* without any latency the difference is none but for rounding */
+    out->latency_s = fmax(0, factor * p->base_s + slowest_s(&way) - out->transfer_s);
     out->net_B = links * block * k / n;
     out->nvlink_B = links * block * (n - k) / n;
     out->net_idle = 1 - p->data; /* flags are no bytes of anybody's */

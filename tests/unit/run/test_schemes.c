@@ -154,6 +154,7 @@ START_TEST(what_cannot_be_is_said_and_two_ranks_are_no_grid)
     struct ty_schemes all;
     find(&q, &all, &arena);
     ck_assert_uint_eq(all.n, 2); /* in one dimension keys can be copied */
+    ck_assert_msg(strncmp(all.refused, "layout.tensor: 8: ", 18) == 0, "%s", all.refused);
     ck_assert_ptr_nonnull(strstr(all.refused, "must divide model.kv_heads (1)"));
     quick_run_free(&q);
     q = quick_run(gpt, NULL, SETS("layout.tensor=2", "layout.global_batch=512"));
@@ -165,6 +166,26 @@ START_TEST(what_cannot_be_is_said_and_two_ranks_are_no_grid)
 }
 END_TEST
 
-TY_SUITE("schemes", all_grids_of_the_ranks_are_tried_and_the_fastest_is_first,
+/* As in the pictures of docs/tensor.md: one GPU a node, no NVLink, no latency. */
+START_TEST(a_network_may_be_flat_and_without_latency)
+{
+    static const char flat[] =
+        "cluster: {nodes: 64, gpus_per_node: 1, memory: 80 GB, memory_bandwidth: 2 TB/s,\n"
+        "  peak_bf16: 312 TFLOP/s, peak_fp32: 19 TFLOP/s, nic_bandwidth: 200 Gb/s,\n"
+        "  net_step: 0 s, net_tree_step: 0 s, net_latency: 0 s, net_ll: false}\n"
+        "model: {layers: 2, hidden: 4096, heads: 64, sequence: 1024, vocabulary: 51200}\n"
+        "layout: {tensor: 64, micro_batch: 16, global_batch: 16}\n";
+    struct quick_run q = quick_run(flat, NULL, NULL);
+    struct ty_arena arena = {.head = NULL};
+    struct ty_schemes all;
+    find(&q, &all, &arena);
+    ck_assert_uint_eq(all.n, 5); /* 2 x 2 x 16 needs 32 sequences */
+    ty_arena_release(&arena);
+    quick_run_free(&q);
+}
+END_TEST
+
+TY_SUITE("schemes", a_network_may_be_flat_and_without_latency,
+         all_grids_of_the_ranks_are_tried_and_the_fastest_is_first,
          a_scheme_takes_what_a_run_with_its_keys_takes, closed_forms_are_the_bytes_of_the_operators,
          what_cannot_be_is_said_and_two_ranks_are_no_grid)
