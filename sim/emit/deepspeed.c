@@ -12,6 +12,31 @@ static const char *truth(bool yes)
 
 /* ---- the JSON ---- */
 
+/* What lives beside the GPU. It prefetches by bytes, not by units: stage3_prefetch_bucket_size. */
+static void emit_offload(struct ty_emission *e)
+{
+    const struct ty_layout *l = &e->config->layout;
+    const struct ty_homes *home = &l->home;
+    static const char *const device[] = {
+        [TY_HOME_GPU] = "none", [TY_HOME_CPU] = "cpu", [TY_HOME_NVME] = "nvme"};
+    if (home->optimizer != TY_HOME_GPU) {
+        ty_text_add(e->out,
+                    ",\n    \"offload_optimizer\": {\"device\": \"%s\", \"pin_memory\": true, "
+                    "\"ratio\": %g}",
+                    device[home->optimizer], home->share);
+    }
+    if (home->parameters != TY_HOME_GPU) {
+        ty_text_add(e->out, ",\n    \"offload_param\": {\"device\": \"%s\", \"pin_memory\": true}",
+                    device[home->parameters]);
+    }
+    if (home->optimizer == TY_HOME_NVME && l->zero < 3) {
+        TY_EMIT_UNSAID(e, "layout.offload_optimizer nvme: only with layout.zero 3\n");
+    }
+    if (l->offload_delay) {
+        TY_EMIT_UNSAID(e, "layout.offload_delay: its update is not delayed\n");
+    }
+}
+
 static void emit_zero(struct ty_emission *e)
 {
     const struct ty_layout *l = &e->config->layout;
@@ -23,6 +48,7 @@ static void emit_zero(struct ty_emission *e)
         ty_text_add(e->out, ",\n    \"reduce_scatter\": %s", truth(f->reduce_scatter));
         ty_text_add(e->out, ",\n    \"reduce_bucket_size\": %.0f", ty_layout_bucket_params(l));
     }
+    emit_offload(e);
     if (l->zero == 3 && ty_layout_replicas(l) > 1) {
         ty_text_add(e->out, ",\n    \"mics_shard_size\": %u", (unsigned)ty_layout_shards(l));
     } else if (ty_layout_replicas(l) > 1) {
@@ -162,5 +188,6 @@ const struct ty_emitter ty_emit_deepspeed = {
     .name = "deepspeed",
     .title = "DeepSpeed",
     .doc = "DeepSpeed's JSON, and flags of Megatron-DeepSpeed",
+    .offloads = true,
     .emit = emit,
 };

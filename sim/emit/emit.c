@@ -67,6 +67,11 @@ int ty_emit(struct ty_text *out, const char *stack, const struct ty_config *conf
         return TY_EUSAGE;
     }
     emitter->emit(&e);
+    if (!emitter->offloads && config->layout.home.optimizer != TY_HOME_GPU) {
+        char home[TY_EMIT_VALUE];
+        TY_EMIT_UNSAID(&e, "layout.offload %s: states beside the GPU\n",
+                       ty_emit_value(&e, TY_SECTION_LAYOUT, "offload", home));
+    }
     if (e.unsaid.len > 0) {
         ty_text_add(out, "# %s has no word here for\n", emitter->title);
         ty_text_bytes(out, e.unsaid.data, e.unsaid.len);

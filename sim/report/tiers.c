@@ -38,8 +38,9 @@ static void put_verdict(const struct ty_away_bill *bill, struct ty_text *t)
     if (bill->total_B <= 0) {
         return;
     }
-    ty_text_add(t, "  %s of node %u, %u ranks: %s of %s (%s), ", bill->tier, (unsigned)bill->node,
-                (unsigned)bill->ranks, ty_words_bytes(bill->total_B, total, sizeof(total)),
+    ty_text_add(t, "  %s of node %u, %u rank%s: %s of %s (%s), ", bill->tier, (unsigned)bill->node,
+                (unsigned)bill->ranks, bill->ranks == 1 ? "" : "s",
+                ty_words_bytes(bill->total_B, total, sizeof(total)),
                 ty_words_bytes(bill->capacity_B, capacity, sizeof(capacity)), bill->key);
     ty_text_add(t, left < 0 ? "DOES NOT FIT, %s short\n" : "fits, %s free\n",
                 ty_words_bytes(left < 0 ? -left : left, margin, sizeof(margin)));

@@ -330,8 +330,8 @@ END_TEST
 
 /* ---- room ---- */
 
-/* Largest models of one DGX-2 by system (slides of ZeRO-Infinity, SC21), and that the next one does
- * not fit, and why. Shapes: ZeRO-Offload, table 2; ZeRO-Infinity, table 1. */
+/* Largest models of one DGX-2 by system (slides of ZeRO-Infinity, SC21); the next one does not fit,
+ * and why. Shapes: ZeRO-Offload, table 2; ZeRO-Infinity, table 1. */
 START_TEST(the_largest_models_of_a_dgx2_are_those_published)
 {
     static const struct {
@@ -381,6 +381,28 @@ START_TEST(the_largest_models_of_a_dgx2_are_those_published)
 }
 END_TEST
 
+/* Each rank updates and moves 1/N of the states and computes as much as ever: 200B on 64 and 512
+ * GPUs becomes more than 8 times as fast (published: 9.1, DeepSpeed's post of 2021-03-08). */
+START_TEST(throughput_grows_faster_than_the_number_of_gpus)
+{
+    static const char text[] =
+        "cluster: {preset: dgx2-v100, nodes: 4}\n"
+        "model: {layers: 100, hidden: 12800, heads: 100, vocabulary: 50304, sequence: 1024,\n"
+        "        dtype: fp16}\n"
+        "layout: {global_batch: 192, micro_batch: 3, recompute: full, offload: zero3-offload}\n"
+        "framework: {preset: megatron-deepspeed, bucket: 400 MB, overlap_grad_reduce: true}\n";
+    struct quick_run few = quick_run(text, NULL, SETS(NULL));
+    struct quick_run many =
+        quick_run(text, NULL, SETS("cluster.nodes=32", "layout.global_batch=1536"));
+    const double grown = many.figures.tokens_per_s / few.figures.tokens_per_s;
+    ck_assert(ty_run_fits(few.run) && ty_run_fits(many.run));
+    ck_assert_double_gt(grown, 8.5);
+    ck_assert_double_eq_tol(grown, 9.1, 0.1 * 9.1);
+    quick_run_free(&few);
+    quick_run_free(&many);
+}
+END_TEST
+
 TY_SUITE("offload", zero_offload_moves_two_bytes_each_way,
          zero3_offload_fetches_parameters_in_every_pass,
          zero_infinity_reads_and_writes_what_the_paper_says,
@@ -389,4 +411,5 @@ TY_SUITE("offload", zero_offload_moves_two_bytes_each_way,
          twin_flow_is_fastest_where_host_and_gpu_take_as_long,
          nothing_is_faster_for_being_elsewhere, the_host_updates_as_fast_as_measured,
          a_delayed_update_is_hidden_by_a_step_that_is_longer,
-         the_largest_models_of_a_dgx2_are_those_published)
+         the_largest_models_of_a_dgx2_are_those_published,
+         throughput_grows_faster_than_the_number_of_gpus)
