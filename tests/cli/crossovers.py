@@ -115,6 +115,9 @@ def check_flat(test, layer):
         test.check(f"{grid.name}, {grid.side} x {grid.side} x {depth}, {grid.summa}: before 1d from "
                    f"{due:.3g} h tokens on", got is not None and due / step <= got <= due * step**2,
                    f"from {got} h on")
+    pair = [layer.seconds(FLAT % 4, 4, s, 4096, 65536 * 4) for s in (line, Scheme("2d", 2))]
+    test.check("2d, 2 x 2 x 1, broadcast: not before 1d at 64 h tokens either", pair[0] < pair[1],
+               pair)
     times = {s.name: layer.seconds(FLAT % 64, 64, s, 12288, 16384)
              for s in (line, Scheme("2d", 8, summa="gather"),
                        Scheme("2.5d", 4, 4, summa="gather"), Scheme("3d", 4))}

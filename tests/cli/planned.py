@@ -121,6 +121,37 @@ class Suite(Test):
         self.check("two threads find the same", found == other, other)
         return over
 
+    def schemes(self):
+        """Tensor schemes and depths, beside a sweep over all that there could be."""
+        fixed = {"layout.pipeline": 1, "layout.zero": 0, "layout.recompute": "none",
+                 "schedule.name": "1f1b"}
+        keys = ["layout.tensor", "layout.tensor_scheme", "layout.tensor_depth", "layout.micro_batch",
+                "layout.sequence_parallel"]
+        grids = [("1d", 1), ("2d", 1), ("3d", 1), *(("2.5d", d) for d in (2, 4, 8))]
+        rows = [[t, scheme, d, b, on] for t, (scheme, d), b, on in itertools.product(
+            (1, 4, 8), grids, divisors(BATCH), ("false", "true")) if t > 1 or scheme == "1d"]
+        text = io.StringIO()
+        csv.writer(text).writerows([keys, *rows])
+        (self.folder / "grids.csv").write_text(text.getvalue(), encoding="utf-8")
+        sets = [word for key, value in fixed.items() for word in ("--set", f"{key}={value}")]
+        self.trainyard("sweep", "run.yaml", "--rows", "grids.csv", "-o", "gridded.csv", "-q", *sets)
+        with open(self.folder / "gridded.csv", encoding="utf-8", newline="") as file:
+            legal = [row for row in csv.DictReader(file) if not row["error"]
+                     and (row["layout.tensor"] != "1" or row["layout.sequence_parallel"] == "false")]
+        fit = sorted((float(row["step_time_s"]), float(row["peak_memory_bytes"]))
+                     for row in legal if row["fits"] == "1")
+        found = self.plan(*sets, "--over", "layout.tensor=1,4,8", "--over",
+                          "layout.tensor_scheme=auto", "--over",
+                          "layout.order=" + ORDERS[0], "--top", 400)
+        shown = {row["layout.tensor_scheme"] for row in found["rows"]}
+        self.check("schemes are searched as a sweep over them finds", found["exact"]
+                   and found["space"] == len(legal) and shown == {"1d", "2d", "2.5d", "3d"}
+                   and [row["step_time_s"] for row in found["rows"]] == [step for step, _ in fit],
+                   (found["space"], len(legal), shown))
+        usual = self.plan(*sets, "--top", 1)["rows"][0]
+        self.check("nobody is told of schemes who did not ask",
+                   "layout.tensor_scheme" not in usual and "layout.tensor_depth" not in usual, usual)
+
     def pareto(self, found, fit):
         front = [(row["step_time_s"], row["peak_memory_bytes"]) for row in found["pareto"]]
         column = next(k for k in fit[0] if k.startswith("peak_memory"))
@@ -396,6 +427,7 @@ def main():
             suite.exhaustive((gpus, layers, batch), ORDERS[:1])
         else:
             over = suite.exhaustive((GPUS, LAYERS, BATCH), ORDERS)
+            suite.schemes()
             suite.resumed(over)
             suite.shards(over)
             suite.caps()

@@ -221,7 +221,7 @@ uint32_t ty_coll_ring_steps(enum ty_coll coll, uint32_t n, uint32_t g, double by
 
 const struct ty_coll_algorithm ty_coll_ring = {
     .name = "ring",
-    .summary = "each rank passes blocks to its neighbour; full bandwidth, latency linear in ranks",
+    .summary = "each rank passes blocks to its neighbour; broadcast, reduce: all hops but one",
     .source = "Patarasuk & Yuan 2009; NVIDIA/nccl src/graph/tuning.cc",
     .one_rate = true,
     .pattern = TY_PATTERN_RING,
