@@ -161,6 +161,36 @@ START_TEST(a_layer_of_gpt_moves_what_the_closed_forms_say)
 }
 END_TEST
 
+/* Handbook of the schemes, section 4: elements over h at h = 12,288, of 8 and 64 ranks. */
+START_TEST(a_layer_of_gpt3_moves_what_the_table_says)
+{
+    static const struct {
+        enum ty_tensor_scheme scheme;
+        uint32_t side, depth;
+        double few, many; /* 2,048 tokens; 16,384 */
+    } rows[] = {
+        {TY_TENSOR_25D, 2, 2, 152832, 190464}, {TY_TENSOR_3D, 2, 1, 45056, 102400},
+        {TY_TENSOR_2D, 8, 1, 53088, 86016},    {TY_TENSOR_25D, 4, 4, 98784, 112896},
+        {TY_TENSOR_3D, 4, 1, 16896, 38400},
+    };
+    struct quick_run run = quick_run("cluster: {preset: dgx-a100-80g, nodes: 1}\n"
+                                     "model: {preset: gpt3-175b, layers: 1, bias: false}\n"
+                                     "layout: {global_batch: 8}\n",
+                                     NULL, NULL);
+    struct ty_layout few = run.config->layout, many = few;
+    many.micro_batch = 8;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const double q = rows[i].side, d = rows[i].depth, h = 12288;
+        const struct ty_units *units =
+            make(&run, rows[i].scheme, rows[i].side, rows[i].depth, &few);
+        ck_assert_double_eq_tol(of_layer(units, h, q, d), rows[i].few, 1e-6);
+        units = make(&run, rows[i].scheme, rows[i].side, rows[i].depth, &many);
+        ck_assert_double_eq_tol(of_layer(units, h, q, d), rows[i].many, 1e-6);
+    }
+    quick_run_free(&run);
+}
+END_TEST
+
 /* ---- what a program moves ---- */
 
 /* Bytes that a rank sends for one layer and one micro-batch over groups, of two layers more. */
@@ -356,6 +386,7 @@ START_TEST(groups_are_those_of_the_libraries)
 END_TEST
 
 TY_SUITE("tensor_schemes", every_product_moves_what_its_formula_says,
-         a_layer_of_gpt_moves_what_the_closed_forms_say, programs_move_what_their_lists_say,
-         replicas_share_what_a_rank_has, products_are_as_large_as_their_blocks,
-         memory_is_that_of_the_table, groups_are_those_of_the_libraries)
+         a_layer_of_gpt_moves_what_the_closed_forms_say, a_layer_of_gpt3_moves_what_the_table_says,
+         programs_move_what_their_lists_say, replicas_share_what_a_rank_has,
+         products_are_as_large_as_their_blocks, memory_is_that_of_the_table,
+         groups_are_those_of_the_libraries)
