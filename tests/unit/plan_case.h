@@ -69,6 +69,21 @@ static const struct plan_case plan_cases[] = {
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32}\n"
                          "framework: {sync_every: true, reduce_dtype: fp32, prefetch: 2}\n",
      {"layout.zero=0,1,2,3", PLAN_FLUSHING}},
+    {"optimizer on the host",
+     PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32, offload: zero-offload}\n",
+     {"layout.zero=2,3", "schedule.name=gpipe,1f1b,interleaved,zb-1p,zb-v"}},
+    {"a share of it, late",
+     PLAN_TWO PLAN_MODEL
+     "}\nlayout: {global_batch: 32, offload_optimizer: cpu, offload_share: 0.4}\n"
+     "framework: {overlap_grad_reduce: false}\n",
+     {"layout.zero=1,2,3", "schedule.name=gpipe,1f1b,interleaved,zb-1p,zb-v"}},
+    {"parameters on the host",
+     PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32, offload: zero3-offload}\n"
+                         "framework: {preset: fsdp}\n",
+     {"layout.zero=3", "schedule.name=gpipe,1f1b,interleaved,zb-1p,zb-v"}},
+    {"all on drives",
+     PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32, offload: zero-infinity}\n",
+     {"layout.zero=3", "schedule.name=gpipe,1f1b,interleaved"}},
     {"shared sequences",
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 16}\n",
      {"layout.context=2,4", "schedule.name=1f1b,interleaved"}},
