@@ -15,7 +15,8 @@ struct ty_plan_verdict {
     bool fits;
     bool
         whole_bill; /* peak_B is a lower bound: ask ty_run_fullest whether it really fits. What rows
-                      * above the mean need (run.routing) is known to a program only */
+                      * above the mean need (run.routing), and what is kept beside the GPU, is
+                      * known to a program only */
 };
 
 /* The layout is completed and legal, and so is the schedule for it. */

@@ -22,7 +22,7 @@ static int ask_bill(const struct ty_plan_space *space, const struct ty_plan_poin
         ty_run_fullest(run, &bill);
         out->peak_B = bill.total_B;
         out->capacity_B = bill.capacity_B;
-        out->fits = bill.total_B <= bill.capacity_B;
+        out->fits = ty_run_fits(run);
         ty_run_free(run);
     }
     ty_config_drop(&config);

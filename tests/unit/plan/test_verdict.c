@@ -116,5 +116,32 @@ START_TEST(a_search_bills_what_a_program_alone_knows)
 }
 END_TEST
 
+/* 16 bytes a parameter, and a GB of memory beside the GPUs: nothing fits, though all GPUs have
+ * room. */
+START_TEST(what_overflows_a_host_does_not_fit)
+{
+    static const struct plan_case small = {
+        "small hosts",
+        "cluster: {preset: dgx-a100-80g, nodes: 1, host: 1 GB}\n" PLAN_MODEL
+        "}\nlayout: {global_batch: 32, offload: zero3-offload}\n",
+        {"layout.zero=3", "layout.pipeline=1"}};
+    struct plan_made m;
+    struct ty_plan_tools tools;
+    plan_make(&m, &small);
+    ty_plan_tools_init(&tools, m.base);
+    struct ty_plan_tool *tool = ty_plan_tools_take(&tools);
+    for (uint32_t k = 0; k < 10; k++) {
+        struct ty_plan_screen screen;
+        ck_assert(ty_plan_screen(&m.space, plan_point(&m, k), tool, &screen, &m.err) == 0);
+        ck_assert(!screen.fits);
+        ck_assert_double_lt(screen.peak_B, screen.capacity_B);
+    }
+    ty_plan_tools_give(&tools, tool);
+    ty_plan_tools_release(&tools);
+    plan_drop(&m);
+}
+END_TEST
+
 TY_SUITE("verdict", a_verdict_is_that_of_the_bill_to_the_byte,
-         what_a_program_alone_knows_is_asked_of_it, a_search_bills_what_a_program_alone_knows)
+         what_a_program_alone_knows_is_asked_of_it, a_search_bills_what_a_program_alone_knows,
+         what_overflows_a_host_does_not_fit)
