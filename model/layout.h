@@ -191,6 +191,12 @@ static inline bool ty_layout_moves_grads(const struct ty_layout *layout)
     return layout->home.share > 0 || ty_layout_has_copies(layout);
 }
 
+/* Whether anything lives beside the GPU. */
+static inline bool ty_layout_is_offloaded(const struct ty_layout *layout)
+{
+    return layout->home.optimizer != TY_HOME_GPU || layout->home.parameters != TY_HOME_GPU;
+}
+
 /* ZeRO-3: units whose parameters are whole at a time. */
 static inline uint32_t ty_layout_whole_units(const struct ty_layout *layout)
 {

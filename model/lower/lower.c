@@ -22,7 +22,7 @@ static void make_grid(struct ty_lowering *l)
 static int make_fabric(struct ty_lowering *l)
 {
     const int rc = ty_fabric_build(&l->out->fabric, l->in->cluster, l->in->fabric, l->n_nodes,
-                                   ty_lower_updates_away(l), l->arena, l->b.err);
+                                   l->in->tiers, l->arena, l->b.err);
     l->out->program.links = l->out->fabric.links;
     l->out->program.n_links = l->out->fabric.n_links;
     return rc;

@@ -33,6 +33,7 @@ struct ty_lower_input {
     const struct ty_sched_options *schedule;
     const struct ty_token_routing *routing; /* NULL: balanced */
     uint32_t steps;
+    bool tiers;    /* links lead to what is beside GPUs: somebody keeps something there */
     bool messages; /* collectives are played message by message where they can be */
     uint64_t seed;
     bool window; /* ranks that tell what all do are enough, where others repeat them (window.c) */

@@ -12,6 +12,15 @@
 #define ROUNDS    12u    /* until all jobs outlast the run's own */
 #define STEPS_MAX 65535u /* the number of a step has 16 bits */
 
+bool ty_run_jobs_tiers(const struct ty_config *config)
+{
+    bool any = config->tiers || ty_layout_is_offloaded(&config->layout);
+    for (uint32_t i = 0; i < config->n_jobs; i++) {
+        any = any || ty_layout_is_offloaded(&config->jobs[i].config->layout);
+    }
+    return any;
+}
+
 /* ---- plans ---- */
 
 /* Plans a job with that many steps. */
@@ -26,6 +35,7 @@ static int plan(struct ty_other_job *o, const struct ty_run *run, uint32_t steps
     o->config.run = run->config->run;
     o->config.run.seed = o->job->config->run.seed;
     o->config.run.steps = steps;
+    o->config.tiers = ty_run_jobs_tiers(run->config);
     const int rc = ty_run_new(&o->run, &o->config, err);
     if (rc < 0) {
         ty_hint(err, "this is about the job %s at %s:%u", o->job->name, o->job->at.file,

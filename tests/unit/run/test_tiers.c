@@ -275,6 +275,34 @@ START_TEST(who_keeps_all_on_the_gpu_has_no_links_beside_it)
 }
 END_TEST
 
+/* Jobs on halves of the GPUs of a node; the run file's own, and another. */
+static double step_beside(const char *own, const char *other)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof(text),
+                   "cluster: {preset: dgx2-v100}\n"
+                   "model: {layers: 4, hidden: 1024, heads: 16, vocabulary: 4096, sequence: 512, "
+                   "dtype: fp16}\n"
+                   "layout: {global_batch: 16, gpus: 0-7, zero: 2, offload: %s}\n"
+                   "jobs:\n"
+                   "  - name: other\n"
+                   "    layout: {gpus: 8-15, offload: %s}\n",
+                   own, other);
+    struct quick_run q = quick_run(text, NULL, NULL);
+    const double s = q.figures.step_s;
+    quick_run_free(&q);
+    return s;
+}
+
+START_TEST(jobs_share_the_host_of_a_node)
+{
+    const double alone = step_beside("zero-offload", "none");
+    ck_assert_double_gt(step_beside("zero-offload", "zero-offload"), 1.2 * alone);
+    /* no link of theirs is one of its own */
+    ck_assert_double_eq(step_beside("none", "zero-offload"), step_beside("none", "none"));
+}
+END_TEST
+
 START_TEST(traffic_lists_what_goes_to_the_host)
 {
     struct quick_run q = quick_run(job, NULL, NULL);
@@ -296,4 +324,4 @@ TY_SUITE("tiers", a_rate_halves_only_while_both_of_a_pair_transfer,
          a_gpu_of_a_full_dgx2_gets_a_quarter_of_its_link,
          a_step_never_takes_longer_with_more_bandwidth_beside_the_gpu,
          links_that_are_not_followed_are_divided, who_keeps_all_on_the_gpu_has_no_links_beside_it,
-         traffic_lists_what_goes_to_the_host)
+         jobs_share_the_host_of_a_node, traffic_lists_what_goes_to_the_host)
