@@ -39,7 +39,8 @@ static void emit_degrees(struct ty_emission *e)
     const struct ty_layout *l = &e->config->layout;
     TY_EMIT_FLAG(e, "--tensor-model-parallel-size %u\n", (unsigned)l->tensor);
     if (ty_layout_is_mesh(l)) {
-        TY_EMIT_UNSAID(e, "layout.tensor_scheme %s\n", ty_scheme_words[l->tensor_scheme].name);
+        TY_EMIT_UNSAID(e, "layout.tensor_scheme %s: it cuts products in one dimension\n",
+                       ty_scheme_words[l->tensor_scheme].name);
     }
     TY_EMIT_FLAG(e, "--pipeline-model-parallel-size %u\n", (unsigned)l->pipeline);
     if (l->sequence_parallel && l->tensor > 1) {

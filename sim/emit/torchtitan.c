@@ -124,7 +124,8 @@ static void emit_parallelism(struct ty_emission *e)
     emit_data(e);
     ty_text_add(e->out, "tensor_parallel_degree = %u\n", (unsigned)l->tensor);
     if (ty_layout_is_mesh(l)) {
-        TY_EMIT_UNSAID(e, "layout.tensor_scheme %s\n", ty_scheme_words[l->tensor_scheme].name);
+        TY_EMIT_UNSAID(e, "layout.tensor_scheme %s: it cuts products in one dimension\n",
+                       ty_scheme_words[l->tensor_scheme].name);
     } else if (l->tensor > 1 && !l->sequence_parallel) {
         TY_EMIT_UNSAID(e,
                        "layout.sequence_parallel false: its tensor ranks share sequences, too\n");

@@ -123,6 +123,21 @@ static const struct emit_case {
      {"local_batch_size = 16\n", "pipeline_parallel_microbatch_size = 1\n", "\"Interleaved1F1B\"",
       "pipeline_parallel_layers_per_stage = 10\n", "data_parallel_replicate_degree = 2\n"},
      {"has no word"}},
+    {llama,
+     "megatron",
+     {"layout.tensor_scheme=2d", "layout.sequence_parallel=false", "layout.micro_batch=2"},
+     {"#   layout.tensor_scheme 2d: it cuts products in one dimension\n"},
+     {NULL}},
+    {llama,
+     "deepspeed",
+     {"layout.tensor_scheme=2d", "layout.sequence_parallel=false", "layout.micro_batch=2"},
+     {"#   layout.tensor_scheme 2d: it cuts products in one dimension\n"},
+     {NULL}},
+    {llama,
+     "torchtitan",
+     {"layout.tensor_scheme=2d", "layout.sequence_parallel=false", "layout.micro_batch=2"},
+     {"#   layout.tensor_scheme 2d: it cuts products in one dimension\n"},
+     {NULL}},
 };
 
 START_TEST(a_stack_gets_its_words)
