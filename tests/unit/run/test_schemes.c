@@ -185,7 +185,32 @@ START_TEST(a_network_may_be_flat_and_without_latency)
 }
 END_TEST
 
-TY_SUITE("schemes", a_network_may_be_flat_and_without_latency,
+/* Products that take no time, a NIC a rank: the broadcasts of a step in rows and columns meet. One
+ * flow stands for chains from every root; message by message it is that of the first. */
+START_TEST(rows_and_columns_share_nics)
+{
+    static const char flat[] =
+        "cluster: {nodes: 16, gpus_per_node: 1, memory: 1 TB, memory_bandwidth: 1 PB/s,\n"
+        "  peak_bf16: 1 EFLOP/s, peak_fp32: 1 EFLOP/s, gemm_overhead: 0 s, kernel_overhead: 0 s,\n"
+        "  nic_bandwidth: 200 Gb/s, net_step: 0 s, net_tree_step: 0 s, net_latency: 0 s,\n"
+        "  net_ll: false}\n"
+        "model: {layers: 2, hidden: 4096, heads: 64, sequence: 1024, vocabulary: 65536,\n"
+        "  bias: false, dropout: 0}\n"
+        "layout: {tensor: 16, tensor_scheme: 2d, micro_batch: 16, global_batch: 16}\n"
+        "framework: {preset: ideal}\n";
+    struct quick_run flows = quick_run(flat, NULL, NULL);
+    struct quick_run messages = quick_run(flat, NULL, SETS("run.detail=steps"));
+    struct quick_run apart = quick_run(flat, NULL, SETS("run.contention=false"));
+    ck_assert_double_gt(flows.figures.step_s, 1.2 * apart.figures.step_s);
+    ck_assert_double_eq_tol(flows.figures.step_s, messages.figures.step_s,
+                            0.05 * flows.figures.step_s);
+    quick_run_free(&flows);
+    quick_run_free(&messages);
+    quick_run_free(&apart);
+}
+END_TEST
+
+TY_SUITE("schemes", rows_and_columns_share_nics, a_network_may_be_flat_and_without_latency,
          all_grids_of_the_ranks_are_tried_and_the_fastest_is_first,
          a_scheme_takes_what_a_run_with_its_keys_takes, closed_forms_are_the_bytes_of_the_operators,
          what_cannot_be_is_said_and_two_ranks_are_no_grid)
