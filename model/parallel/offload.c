@@ -12,11 +12,12 @@ const struct ty_word ty_offload_words[] = {
     {NULL, 0, NULL},
 };
 
+/* By enum ty_home. */
 const struct ty_word ty_home_words[] = {
-    {"auto", TY_HOME_AUTO, "as layout.offload says"},
     {"gpu", TY_HOME_GPU, "memory of the GPU"},
     {"cpu", TY_HOME_CPU, "memory of the node, pinned"},
     {"nvme", TY_HOME_NVME, "drives of the node"},
+    {"auto", TY_HOME_AUTO, "as layout.offload says"},
     {NULL, 0, NULL},
 };
 
