@@ -283,7 +283,7 @@ static int fleet(const struct cli_options *o, const struct ty_config *config, st
     for (size_t i = 0; rc >= 0 && i < o->trace.n; i++) {
         rc = cli_check_path(cli_trace_path(o->trace.item[i]), err);
     }
-    rc = rc < 0 ? rc : cli_execute(o, run, ty_run_execute_figures, err);
+    rc = rc < 0 ? rc : cli_execute(o, run, ty_run_execute_numbers, err);
     for (size_t i = 0; rc == 0 && i < o->trace.n; i++) {
         rc = write_fleet(run, &request, o->trace.item[i], err);
     }
@@ -359,5 +359,5 @@ int cmd_fleet(const struct cli_options *o)
             return 2;
         }
     }
-    return fleet_options(o, &request, &days) != 0 ? 2 : plan_and(o, ty_run_new, fleet);
+    return fleet_options(o, &request, &days) != 0 ? 2 : plan_and(o, ty_run_outline, fleet);
 }

@@ -42,6 +42,9 @@ int ty_run_report(const struct ty_run *run, const char *format, char **text, str
     if (index < 0) {
         return index;
     }
+    if (ty_run_check_planned(run, "a report", err) < 0) {
+        return TY_EUSAGE;
+    }
     return hand_over(formats[index].write(run, &t, err), &t, text, err);
 }
 

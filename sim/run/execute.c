@@ -277,13 +277,55 @@ int ty_run_check_ranks(const struct ty_run *run, const char *what, bool halted, 
                : 0;
 }
 
+/* Ranks of a window's pipeline ranks, as the whole job numbers them. */
+static void number_ranks(const struct ty_run *run, struct ty_gang *gangs, uint32_t *rank_of)
+{
+    const struct ty_grid *grid = &run->lowered.grid;
+    const uint32_t members = grid->n_ranks / grid->size[TY_AXIS_PIPELINE];
+    for (uint32_t g = 0; g < grid->size[TY_AXIS_PIPELINE]; g++) {
+        gangs[g].rank_of = rank_of + (size_t)g * members;
+        gangs[g].n_ranks = 0;
+    }
+    for (uint32_t rank = 0; rank < grid->n_ranks; rank++) {
+        uint32_t at[TY_N_AXES];
+        ty_grid_coords(grid, rank, at);
+        const uint32_t g = at[TY_AXIS_PIPELINE];
+        rank_of[g * members + gangs[g].n_ranks++] = rank;
+    }
+}
+
+/* The program of whose ranks there are statistics: `whole` or, of a window, one with the ranks of
+ * the job, as sums are rounded as if every one had come in its turn. NULL: no memory. */
+static const struct ty_program *counted(struct ty_run *run, const struct ty_program *whole)
+{
+    if (whole != &run->lowered.program || run->lowered.times == 1) {
+        return whole;
+    }
+    struct ty_program *all = ty_arena_array(&run->arena, struct ty_program, 1);
+    struct ty_gang *gangs = ty_arena_array(&run->arena, struct ty_gang, whole->n_gangs);
+    uint32_t *rank_of = ty_arena_array(&run->arena, uint32_t, run->lowered.grid.n_ranks);
+    if (all == NULL || gangs == NULL || rank_of == NULL) {
+        return NULL;
+    }
+    memcpy(gangs, whole->gangs, whole->n_gangs * sizeof(*gangs));
+    number_ranks(run, gangs, rank_of);
+    *all = *whole;
+    all->gangs = gangs;
+    all->n_ranks = run->lowered.grid.n_ranks;
+    return all;
+}
+
 /* Of members who do everything at the same times one is looked at. */
 static int compute_stats(struct ty_run *run, const struct ty_program *whole, uint32_t threads,
                          struct ty_err *err)
 {
     const struct ty_timeline *t = &run->timeline;
     const bool many = t->program->n_tasks / run->n_twins > SIDE_BY_SIDE;
-    return run->lockstep ? ty_stats_compute_alike(&run->stats, whole, t, &run->arena, err)
+    run->counted = run->lockstep ? counted(run, whole) : t->program;
+    if (run->counted == NULL) {
+        return ty_fail_memory(err);
+    }
+    return run->lockstep ? ty_stats_compute_alike(&run->stats, run->counted, t, &run->arena, err)
                          : ty_stats_compute_twins(&run->stats, t, run->n_twins, many ? threads : 1,
                                                   &run->arena, err);
 }
@@ -351,6 +393,7 @@ static int check_memory(const struct ty_run *run, enum ty_engine engine, bool fo
     const struct ty_limit_use use = {.engine = engine,
                                      .folded = folded,
                                      .report = true,
+                                     .times = run->lowered.times,
                                      .plan = own,
                                      .held = held > own ? held - own : 0};
     return ty_limit_check_program(run->config, &run->lowered.program, &use, err);
@@ -402,7 +445,8 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     return finish(run, folds && each ? whole : run->all.program, !each, rc, err);
 }
 
-int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *err)
+/* For figures: of a window of ranks, if that was planned, or, `whole`, of all. */
+static int execute_for(struct ty_run *run, const char *name, bool whole, struct ty_err *err)
 {
     const double t0 = ty_wall_s();
     enum ty_engine engine;
@@ -412,11 +456,21 @@ int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *
         return rc < 0 ? rc : ty_run_execute(run, name, err);
     }
     begin(run); /* what an earlier execution holds is not beside this one */
-    rc = ty_run_make_whole(run, err);
+    rc = whole ? ty_run_make_whole(run, err) : 0;
     rc = rc < 0 ? rc : check_memory(run, engine, ty_program_folds(&run->lowered.program), err);
     rc = rc < 0 ? rc : execute_figures(run, name, true, err);
     run->execute_s = ty_wall_s() - t0;
     return rc;
+}
+
+int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *err)
+{
+    return execute_for(run, name, true, err);
+}
+
+int ty_run_execute_numbers(struct ty_run *run, const char *name, struct ty_err *err)
+{
+    return execute_for(run, name, false, err);
 }
 
 int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)

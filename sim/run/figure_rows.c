@@ -48,7 +48,7 @@ static double active_without_embedding(const struct ty_figures *f)
 /* Compute time of a stage, mean over its ranks. */
 static double stage_compute_s(const struct ty_run *run, uint32_t stage)
 {
-    const struct ty_gang *gang = &run->lowered.program.gangs[stage];
+    const struct ty_gang *gang = &run->counted->gangs[stage];
     double sum = 0;
     for (uint32_t i = 0; i < gang->n_ranks; i++) {
         sum += ty_s_from_ps(run->stats.rank[gang->rank_of[i]].stream_busy[TY_STREAM_COMPUTE]);

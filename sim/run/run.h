@@ -30,7 +30,8 @@ struct ty_run {
     struct ty_timeline all;      /* of what was executed, all jobs together: owns the columns */
     struct ty_timeline timeline; /* the run file's own job in it; columns only when executed */
     struct ty_stats stats;
-    bool executed; /* to the end; else all.halt says whether some of it was */
+    const struct ty_program *counted; /* whose gangs name the ranks of `stats` */
+    bool executed;                    /* to the end; else all.halt says whether some of it was */
     enum ty_sharing sharing;
     uint32_t n_twins;                   /* so many neighbours in each gang do so; 1: none */
     bool lockstep;                      /* members of a gang do everything at the same times */

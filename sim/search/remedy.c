@@ -138,7 +138,7 @@ static int try_plan(struct search *s, struct ty_config *c, struct ty_remedy *r)
     struct ty_bill bill;
     int rc = ty_change_finish(&r->change, s->original, c, s->arena, NULL);
     if (rc == 0) {
-        rc = ty_run_new(&run, c, NULL);
+        rc = ty_run_plan(&run, c, NULL, NULL);
     }
     if (rc < 0) {
         return rc == TY_ENOMEM ? rc : 0;
@@ -284,7 +284,7 @@ static bool is_like_its_variants(const struct ty_run *run)
 static int execute_alone(struct search *s, struct ty_err *err)
 {
     struct ty_run *again = NULL;
-    int rc = ty_run_new(&again, &s->alone, err);
+    int rc = ty_run_plan(&again, &s->alone, NULL, err);
     if (rc == 0) {
         rc = step_s(again, &s->seconds, err);
     }

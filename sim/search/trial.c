@@ -34,7 +34,7 @@ bool ty_trial_set_dice_aside(struct ty_config *config, double tasks)
 int ty_trial_step(const struct ty_config *config, double *step_s)
 {
     struct ty_run *run;
-    int rc = ty_run_new(&run, config, NULL);
+    int rc = ty_run_plan(&run, config, NULL, NULL);
     if (rc == 0) {
         rc = ty_run_execute_folded(run, NULL);
     }

@@ -3,7 +3,7 @@
 
 usage: gpus.py BINARY. Prints one line per command and cluster: CPU seconds (user + system, the least
 of five) and the most memory that was resident. A row of a sweep and `check` should cost the same
-everywhere, `run` what its links and ranks cost to report.
+everywhere, `fleet` what the ranks' times cost to add up, `run` what links and ranks cost to report.
 """
 import os
 import pathlib
@@ -13,6 +13,7 @@ import sys
 EXAMPLE = str(pathlib.Path(__file__).resolve().parents[2] / "docs/examples/gpt3-175b-1024xa100.yaml")
 COMMANDS = [("check", ["check", EXAMPLE, "-q"]),
             ("row of a sweep", ["sweep", EXAMPLE, "-q", "--jobs", "1", "--over", "run.seed=1"]),
+            ("fleet", ["fleet", EXAMPLE, "-q"]),
             ("run", ["run", EXAMPLE, "-q"])]
 
 

@@ -197,6 +197,72 @@ START_TEST(a_window_of_ranks_tells_the_figures_of_all)
 }
 END_TEST
 
+/* What `fleet` is told by a run that was executed for numbers. */
+static char *fleet_of(const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_fleet_request request = {.form = "json", .days = 2, .runs = 1, .jobs = 1};
+    char *text = NULL;
+    ck_assert_msg(ty_run_fleet(run, &request, &text, err) == 0, "%s", ty_err_text(err));
+    return text;
+}
+
+static void demand_same_numbers(struct ty_run *all, struct ty_run *some, uint64_t seed,
+                                struct ty_err *err)
+{
+    struct ty_figures f, g;
+    char *report;
+    ck_assert_int_eq(ty_run_execute_figures(all, NULL, err), 0);
+    ck_assert_int_eq(ty_run_execute_numbers(some, NULL, err), 0);
+    ty_run_numbers(all, &f);
+    ty_run_numbers(some, &g);
+    for (uint32_t i = 0; i < ty_n_figures; i++) {
+        const struct ty_figure_row *row = &ty_figure_table[i];
+        ck_assert_msg(row->offset == offsetof(struct ty_figures, peak_rss_B) ||
+                          ty_bits(ty_figure_value(row, &f)) == ty_bits(ty_figure_value(row, &g)),
+                      "seed %u: figure %u", (unsigned)seed, (unsigned)i);
+    }
+    ck_assert_mem_eq(f.bucket_s, g.bucket_s, sizeof(f.bucket_s));
+    ck_assert_uint_eq(all->stats.n_ranks, some->stats.n_ranks);
+    ck_assert_mem_eq(all->stats.rank, some->stats.rank,
+                     all->stats.n_ranks * sizeof(*all->stats.rank));
+    char *a = fleet_of(all, err), *b = fleet_of(some, err);
+    ck_assert_str_eq(a, b);
+    ty_text_free(a);
+    ty_text_free(b);
+    if (some->lowered.times > 1) {
+        ck_assert_int_lt(ty_run_report(some, "json", &report, err), 0);
+    }
+}
+
+/* To the last bit, as sums are rounded as if every rank had come in its turn. */
+START_TEST(a_window_of_ranks_tells_the_fleet_of_all)
+{
+    struct temp_dir dir;
+    uint32_t windows = 0;
+    temp_dir_make(&dir);
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        const struct drawn d = draw(seed);
+        struct ty_err *err = ty_err_new();
+        struct ty_config *config = NULL;
+        struct ty_run *all = NULL, *some = NULL;
+        const char *path = write_file(&dir, d.yaml);
+        int rc = ty_config_load(&config, path, (const char *const *)d.set, d.n, err);
+        rc = rc < 0 ? rc : ty_run_new(&all, config, err);
+        if (rc == 0) {
+            ck_assert_int_eq(ty_run_outline(&some, config, err), 0);
+            demand_same_numbers(all, some, seed, err);
+            windows += some->lowered.times > 1;
+        }
+        ty_run_free(all);
+        ty_run_free(some);
+        ty_config_free(config);
+        ty_err_free(err);
+    }
+    ck_assert_uint_gt(windows, RUNS / 8);
+    temp_dir_remove(&dir);
+}
+END_TEST
+
 /* An outline says what a plan of all ranks does, and becomes one when it is executed. */
 START_TEST(an_outline_is_described_and_executed_as_a_plan_of_all)
 {
@@ -258,6 +324,6 @@ START_TEST(what_shows_single_ranks_says_that_it_needs_all)
 END_TEST
 
 TY_SUITE("equals", reports_of_one_rank_for_all_are_those_of_all,
-         a_window_of_ranks_tells_the_figures_of_all,
+         a_window_of_ranks_tells_the_figures_of_all, a_window_of_ranks_tells_the_fleet_of_all,
          an_outline_is_described_and_executed_as_a_plan_of_all,
          what_shows_single_ranks_says_that_it_needs_all)
