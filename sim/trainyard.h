@@ -445,6 +445,7 @@ struct ty_plan_options {
                                * "torchtitan", "yaml"; NULL: the report */
     const volatile int *stop; /* when it becomes other than 0 (a signal handler may set it), the
                                * report is of the best so far, and says so */
+    bool *stopped;            /* whether that ended the search before it was done; or NULL */
     ty_progress_fn *progress; /* one call at a time, from any thread; or NULL */
     void *progress_arg;
     const struct ty_crew *crew; /* with whom the search is shared, which then needs a folder; the

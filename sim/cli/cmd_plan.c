@@ -47,10 +47,12 @@ int cmd_plan(const struct cli_options *o)
     struct cli_progress progress = cli_progress("planning", o->quiet);
     p.progress = progress.on ? cli_progress_share : NULL;
     p.progress_arg = &progress;
+    bool stopped = false;
     p.stop = cli_writing(); /* Ctrl-C ends the search, and what it found is told */
+    p.stopped = &stopped;
     const int rc = ty_plan(&p, &report, err);
     cli_progress_end(&progress);
-    if (cli_interrupted() != 0 && o->output != NULL && !o->quiet) {
+    if (stopped && o->output != NULL && !o->quiet) {
         cli_say("interrupted; the rows that are finished are kept, and the same command with "
                 "--resume goes on from there\n");
     }

@@ -392,6 +392,9 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
     }
     rc = rc < 0 ? rc : join(a, err);
     if (rc == 0) {
+        if (options->stopped != NULL) {
+            *options->stopped = !a->exact;
+        }
         choose_best(a);
         rc = deal_anew(a, options, err);
         a->seconds = ty_wall_s() - t0;
