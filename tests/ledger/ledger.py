@@ -17,6 +17,7 @@ import sys
 import ablation
 import attention
 import bands
+import choosing
 import collectives
 import directions
 import engine
@@ -38,8 +39,8 @@ PAGES = ["docs/ACCURACY.md", "README.md"]
 WATCHED = {"mean": 0.3, "median": 0.3, "p90": 0.6, "spearman": -0.01, "regret": 0.3, "wrong": 0,
            "chose_oom": 0, "wrong_sign": 0, "outside": 1.0}
 MINUTES = [bands, ablation]  # what they take: for the page only
-PARTS = [steps, peers, directions, kernels, trace_kernels, layers, attention, collectives, exchanges,
-         engine, memory]
+PARTS = [steps, choosing, peers, directions, kernels, trace_kernels, layers, attention, collectives,
+         exchanges, engine, memory]
 
 
 class Context:

@@ -9,6 +9,7 @@ import xml.etree.ElementTree
 
 import bands
 import blocks
+import choosing
 import ledger
 import page
 import plot
@@ -98,6 +99,9 @@ TREE = xml.etree.ElementTree.fromstring(PICTURE)
 GROUPS = dict(blocks.axes(SET.timed))
 
 
+GRID = choosing.grid(OTHER, SET.results[1:5])
+(LOSER, (LOSS, REASON)), = [item for item in choosing.LOSES.items() if item[0][0] == "vtrain multi"]
+
 VTRAIN = next(d for d in sheets.sets(tables.Tables(None)) if d.name == "vtrain 39B")
 WRITTEN = list(sheet.lines(VTRAIN, tables.Tables(None)))
 
@@ -151,6 +155,16 @@ CHECKS = [
     ("any layout costs the mean of what they cost",
      close(scores.regret([SLOWER_CHOSEN])[1][0], 10)),
     ("a choice that did not run is counted", scores.regret([DID_NOT_RUN]) == ([], [], 1)),
+    ("what loses more than a point needs a reason", refuses(choosing.why, "x", "y", 1.1)
+     and refuses(choosing.why, "x", "y", None) and choosing.why("x", "y", 0.9) == "-"),
+    ("with one it may not lose more", refuses(choosing.why, *LOSER, LOSS + 0.2)
+     and refuses(choosing.why, *LOSER, None) and choosing.why(*LOSER, LOSS) == REASON),
+    ("a reason is dropped where nothing is lost", refuses(choosing.why, *LOSER, 0.9)),
+    ("sweeps are told by what differs between them", choosing.short(["a, b=1, c", "a, b=2, c"])
+     == {"a, b=1, c": "b=1", "a, b=2, c": "b=2"}),
+    ("plan searches what rows differ in, and takes the rest as it is", GRID[2:10] == [
+        "--set", "cluster.nodes=4", "--set", "model.sequence=2048", "--set",
+        "layout.global_batch=8", "--over", "layout.tensor=1,2,4,8"] and "layout.zero=0" in GRID),
     ("a worse figure fails", not ledger.compare("x", {"mean": 5.4}, {"mean": 5.0})[0]),
     ("a figure within its tolerance passes", ledger.compare("x", {"mean": 5.2}, {"mean": 5.0})[0]),
     ("a lower rank correlation fails",
