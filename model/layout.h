@@ -97,19 +97,19 @@ struct ty_layout {
                                         * each; empty: all */
     const char *rank_file;             /* name; NULL: rank r on GPU r */
     struct ty_uint_list stage_layers;  /* layers of each virtual stage; empty: even */
-    struct ty_counts_list recompute_layers;    /* of each virtual stage, or one for all: how many of
+    struct ty_counts_list recompute_layers; /* of each virtual stage, or one for all: how many of
                                              * its first layers run again, and what of them; empty:
                                              * all, as `recompute` says */
-    int offload;                               /* enum ty_offload_system */
-    int offload_optimizer, offload_parameters; /* enum ty_home */
-    double offload_share;                      /* of the optimizer: what is not on the GPU */
-    uint32_t offload_depth;                    /* units on their way or at work */
-    bool offload_delay;                        /* the update runs beside the next step */
+    int offload;                            /* enum ty_offload_system */
+    int offload_optimizer, offload_parameters, offload_activations; /* enum ty_home */
+    double offload_share;          /* of the optimizer: what is not on the GPU */
+    uint32_t offload_depth;        /* units on their way or at work */
+    bool offload_delay;            /* the update runs beside the next step */
     struct ty_framework framework; /* habits of the stack that runs it; a section of its own */
 
     /* derived by ty_layout_finish */
     struct ty_homes {
-        int optimizer, parameters; /* enum ty_home, never auto */
+        int optimizer, parameters, activations; /* enum ty_home, never auto */
         double share; /* of optimizer and gradients that is not on the GPU; 0: optimizer is GPU */
     } home;
     uint32_t micro_batches; /* per pipeline and step */
@@ -194,7 +194,7 @@ static inline bool ty_layout_moves_grads(const struct ty_layout *layout)
 /* Whether anything lives beside the GPU. */
 static inline bool ty_layout_is_offloaded(const struct ty_layout *layout)
 {
-    return layout->home.optimizer != TY_HOME_GPU || layout->home.parameters != TY_HOME_GPU;
+    return layout->home.optimizer != TY_HOME_GPU || layout->home.activations != TY_HOME_GPU;
 }
 
 /* ZeRO-3: units whose parameters are whole at a time. */

@@ -14,13 +14,15 @@
  *     optimizer   s X/N down, bucket by bucket as gradients are reduced; where parameters stay on
  *                 the GPU s X/N up, chunk by chunk behind the update
  *     parameters  X/N up in every forward and every backward, fetched `depth` units ahead; the rest
- *                 of a unit comes by all-gather */
+ *                 of a unit comes by all-gather
+ *     activations (layout.offload_activations) what a forward keeps down, unit by unit, and up in
+ *                 its backward in reverse order; two units of it are on the GPU */
 #ifndef TY_MODEL_OFFLOAD_H
 #define TY_MODEL_OFFLOAD_H
 
 #include "model/layout.h"
 
-extern const struct ty_word ty_offload_words[], ty_home_words[];
+extern const struct ty_word ty_offload_words[], ty_home_words[], ty_stash_words[];
 
 /* The keys of the layout: rows of ty_layout_fields. ROW: as there. */
 #define TY_OFFLOAD_ROWS(ROW)                                                                       \
@@ -31,6 +33,8 @@ extern const struct ty_word ty_offload_words[], ty_home_words[];
             .doc = "where the optimizer's state and its gradients live, and the update runs"),     \
         ROW(offload_parameters, WORD, .late = true, .words = ty_home_words, .fallback = "auto",    \
             .doc = "where 16-bit parameters live between uses"),                                   \
+        ROW(offload_activations, WORD, .late = true, .words = ty_stash_words, .fallback = "gpu",   \
+            .doc = "where what a forward keeps waits for its backward"),                           \
         ROW(offload_share, QUANTITY, .late = true, .dim = TY_DIM_RATIO, .max = 1,                  \
             .fallback = "100 %",                                                                   \
             .doc = "of the optimizer that does not live on the GPU (Twin-Flow, ZeRO-Offload++)"),  \

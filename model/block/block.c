@@ -277,6 +277,7 @@ void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
                    const struct ty_layout *layout)
 {
     units->shard = ty_shard_of(arch, layout);
+    units->stashed = layout->home.activations != TY_HOME_GPU;
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         struct ty_block_maker b = {.arch = arch,
                                    .layout = layout,

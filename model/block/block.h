@@ -249,6 +249,7 @@ struct ty_unit_ops {
 struct ty_units {
     struct ty_shard shard;
     struct ty_unit_ops kind[TY_N_UNIT_KINDS];
+    bool stashed; /* what they keep from forward to backward waits beside the GPU */
 };
 void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
                    const struct ty_layout *layout);

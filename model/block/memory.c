@@ -131,11 +131,23 @@ void ty_memory_tensors(const struct ty_units *units, struct ty_tensors *out)
         const enum ty_part fullest = fullest_part(unit);
         for (uint32_t i = 0; i < unit->n_saved; i++) {
             const struct ty_saved *x = &unit->saved[i];
+            if (x->life == TY_LIFE_KEPT && units->stashed) {
+                continue;
+            }
             if (x->life != TY_LIFE_BACKWARD || x->part == TY_PART_NONE || x->part == fullest) {
                 out->item[out->n++] = (struct ty_tensor){x->name, k, x->life, x->bytes, x->routed};
             }
         }
     }
+}
+
+double ty_memory_kept(const struct ty_unit_ops *unit)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < unit->n_saved; i++) {
+        sum += unit->saved[i].life == TY_LIFE_KEPT ? unit->saved[i].bytes : 0;
+    }
+    return sum;
 }
 
 double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,

@@ -41,6 +41,8 @@ struct ty_tensors {
  * reports. Of what the parts of a layer need for a moment, one after the other, that of the fullest
  * part. */
 void ty_memory_tensors(const struct ty_units *units, struct ty_tensors *out);
+/* Bytes that a unit keeps from forward to backward, wherever they wait. */
+double ty_memory_kept(const struct ty_unit_ops *unit);
 double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
                       enum ty_tensor_life life);
 

@@ -152,6 +152,7 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
     ty_lower_gather_begin(l, &gathers, want);
     for (uint32_t u = 0; u < v->n_units; u++) {
         const struct ty_unit *unit = &v->units[u];
+        ty_lower_stash_room(l, v, u);
         for (uint32_t k = 0; k < unit->n_parts; k++) {
             ty_lower_gather(l, &gathers, 2 * u + k);
             ty_lower_part_forward(l, unit, unit->part[k].part);
@@ -159,6 +160,7 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
                 ty_lower_update(l, &v, 1);
             }
         }
+        ty_lower_stash_kept(l, v, u);
     }
     if (want->partner == NULL) {
         put_send(l, 0, v->edges.act_out, false);
@@ -198,6 +200,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     ty_lower_gather_begin(l, &gathers, want);
     for (uint32_t u = v->n_units; u > 0; u--) {
         const struct ty_unit *unit = &v->units[u - 1];
+        ty_lower_bring_back(l, v, u - 1);
         for (uint32_t k = unit->n_parts; k > 0; k--) {
             ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
             part(l, unit, unit->part[k - 1].part);
@@ -267,6 +270,13 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
     l->emit.woven = want->woven;
     l->emit.second = want->woven && want->phase == TY_PHASE_FORWARD;
     l->emit.last = want->edge;
+    if (want->phase == TY_PHASE_DGRAD && l->units->stashed) {
+        ty_build_note(&l->b, ty_fail(l->b.err, TY_EINPUT,
+                                     "schedule %s splits the backward, and its second half reads "
+                                     "what layout.offload_activations has sent away; write 1f1b, "
+                                     "or gpu",
+                                     l->sched->name));
+    }
     switch (want->phase) {
     case TY_PHASE_FORWARD:
         forward(l, want);

@@ -32,6 +32,12 @@ enum ty_lower_event {
     TY_EVENT_GRADS_ROW, /* weight gradients are summed up in rows, columns and depth */
     TY_EVENT_GRADS_COLUMN = TY_EVENT_EXPERT,
     TY_EVENT_GRADS_DEPTH = TY_EVENT_REGATHER,
+    /* Nor do those whose activations wait beside the GPU, where tensor groups have one dimension:
+     * what even and odd units keep has left, or is back */
+    TY_EVENT_STASHED = TY_EVENT_HALF,
+    TY_EVENT_STASHED_ODD,
+    TY_EVENT_BACK,
+    TY_EVENT_BACK_ODD,
     TY_EVENT_REDUCED =
         2 * TY_EVENT_HALF, /* gradients are reduced: all, or (kept in shards) those of even buckets,
                            * the last of a stage among them */

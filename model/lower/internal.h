@@ -75,6 +75,7 @@ struct ty_unit {
     enum ty_unit_kind kind;
     uint16_t layer;                  /* of layers: global number; else TY_NONE */
     uint16_t gather, gather_experts; /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
+    uint16_t stash, back; /* of what it keeps, where that waits beside the GPU: TY_NONE */
     uint16_t read, fetch; /* of parameters that live beside the GPU: from a drive, to the GPU */
     struct ty_unit_part part[2]; /* [n_parts] in forward order */
     uint32_t n_parts;

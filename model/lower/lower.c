@@ -335,8 +335,14 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     }
     plan->buffers_B = rc < 0 ? 0 : buffers(l, mine, n_mine);
     plan->pinned_B = rc < 0 ? 0 : ty_lower_pinned(l, mine, n_mine);
+    plan->buffers_B += rc < 0 ? 0 : ty_lower_stash_buffers(l, mine, n_mine);
     make_gang(l, plan);
-    return rc < 0 ? rc : make_passes(l, &slots->rank[l->here.rank], ty_lower_step(l, mine, n_mine));
+    const uint32_t first = l->b.program->n_passes;
+    rc = rc < 0 ? rc : make_passes(l, &slots->rank[l->here.rank], ty_lower_step(l, mine, n_mine));
+    plan->stashed_B =
+        rc < 0 ? 0
+               : ty_lower_stashed(l, &l->b.program->passes[first], l->b.program->n_passes - first);
+    return rc;
 }
 
 /* Computation of a rank on a slow GPU takes longer. */

@@ -74,7 +74,8 @@ struct ty_stage_plan {
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
     double buffers_B;
     struct ty_away_bytes away; /* beside the GPU, of a rank; */
-    double pinned_B;           /* and buffers on the way there */
+    double pinned_B;           /* and buffers on the way there; */
+    double stashed_B;          /* activations at the fullest moment */
 };
 
 /* Result; everything is owned by the arena. */

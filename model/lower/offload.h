@@ -43,6 +43,16 @@ void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucke
 void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit);
 /* Pinned memory of the node that a rank with these stages moves them through. */
 double ty_lower_pinned(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+/* What a unit keeps: waited for before its forward, as two units have room; sent behind it; brought
+ * back before its backward while the one behind it computes. */
+void ty_lower_stash_room(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u);
+void ty_lower_stash_kept(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u);
+void ty_lower_bring_back(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u);
+/* Of two units, on the GPU; and the most that a rank has beside it, of passes [n]. */
+double ty_lower_stash_buffers(const struct ty_lowering *l, const struct ty_vstage *const *v,
+                              uint32_t n);
+double ty_lower_stashed(const struct ty_lowering *l, const struct ty_pass *pass, uint32_t n);
+
 /* Gradients of a bucket leave once `summed` has happened, which records `record`; in the last
  * backward they go on to a drive. */
 void ty_lower_stash(struct ty_lowering *l, const struct ty_grad_bucket *bucket, uint16_t layer,

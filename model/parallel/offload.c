@@ -21,6 +21,12 @@ const struct ty_word ty_home_words[] = {
     {NULL, 0, NULL},
 };
 
+const struct ty_word ty_stash_words[] = {
+    {"gpu", TY_HOME_GPU, "memory of the GPU"},
+    {"cpu", TY_HOME_CPU, "memory of the node, pinned"},
+    {NULL, 0, NULL},
+};
+
 /* What each system is. */
 static const struct system {
     int optimizer, parameters;
@@ -115,7 +121,15 @@ int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, str
     struct ty_homes *h = &l->home;
     h->optimizer = home(l->offload_optimizer, s->optimizer);
     h->parameters = home(l->offload_parameters, s->parameters);
+    h->activations = l->offload_activations;
     h->share = h->optimizer == TY_HOME_GPU ? 0 : l->offload_share;
+    const bool busy = l->tensor_scheme != TY_TENSOR_1D || l->framework.expert_overlap;
+    if (h->activations != TY_HOME_GPU && busy) {
+        return ty_check_fail(section, "offload_activations", err,
+                             "%s, and neither a tensor_scheme of more than one dimension nor "
+                             "framework.expert_overlap leaves a layer's in one place; write gpu",
+                             word(h->activations));
+    }
     const int rc = check_zero(l, section, err);
     return rc < 0 ? rc
                   : ty_check_first(check_parameters(l, section, err), check_delay(l, section, err));

@@ -69,8 +69,7 @@ static bool is_default(const struct ty_section *section, const struct ty_field *
 static bool is_idle(const struct ty_config *config, const struct ty_section *section,
                     const struct ty_field *field)
 {
-    const struct ty_homes *home = &config->layout.home;
-    const bool away = home->optimizer != TY_HOME_GPU;
+    const bool away = ty_layout_is_offloaded(&config->layout);
     const bool beside = field->offset >= offsetof(struct ty_cluster, host) &&
                         field->offset < offsetof(struct ty_cluster, nvme) + sizeof(struct ty_nvme);
     return section == &config->sections[TY_SECTION_CLUSTER] && beside && !away;

@@ -67,7 +67,7 @@ int ty_emit(struct ty_text *out, const char *stack, const struct ty_config *conf
         return TY_EUSAGE;
     }
     emitter->emit(&e);
-    if (!emitter->offloads && config->layout.home.optimizer != TY_HOME_GPU) {
+    if (!emitter->offloads && ty_layout_is_offloaded(&config->layout)) {
         char home[TY_EMIT_VALUE];
         TY_EMIT_UNSAID(&e, "layout.offload %s: states beside the GPU\n",
                        ty_emit_value(&e, TY_SECTION_LAYOUT, "offload", home));

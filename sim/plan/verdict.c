@@ -115,7 +115,7 @@ int ty_plan_verdict(struct ty_plan_costs *costs, const struct ty_layout *layout,
     double whole = 0;
     b.in_turn = rc == 0 && may_take_turns(&b, stage);
     out->whole_bill =
-        b.in_turn || layout->home.optimizer != TY_HOME_GPU ||
+        b.in_turn || ty_layout_is_offloaded(layout) ||
         (ty_arch_is_moe(&costs->base->arch) && costs->base->routing.method != TY_TOKENS_BALANCED);
     for (uint32_t r = 0; r < b.look.order->shape.p && rc == 0; r++) {
         const struct ty_plan_rank *rank = &b.look.order->rank[r];

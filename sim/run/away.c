@@ -20,7 +20,8 @@ static void add_rank(struct ty_away_bill node[TY_N_AWAY], const struct ty_stage_
     add_states(&node[TY_AWAY_HOST], &plan->away.host);
     add_states(&node[TY_AWAY_NVME], &plan->away.nvme);
     node[TY_AWAY_HOST].pinned_B += plan->pinned_B;
-    node[TY_AWAY_HOST].total_B += plan->pinned_B;
+    node[TY_AWAY_HOST].activations_B += plan->stashed_B;
+    node[TY_AWAY_HOST].total_B += plan->pinned_B + plan->stashed_B;
 }
 
 static void add_ranks(const struct ty_run *run, struct ty_away_bill (*node)[TY_N_AWAY])
@@ -35,10 +36,9 @@ static void add_ranks(const struct ty_run *run, struct ty_away_bill (*node)[TY_N
 
 int ty_run_find_away(struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_homes *home = &run->config->layout.home;
     const struct ty_cluster *cluster = &run->config->cluster;
     const uint32_t nodes = ty_grid_nodes(&run->lowered.grid);
-    if (home->optimizer == TY_HOME_GPU) {
+    if (!ty_layout_is_offloaded(&run->config->layout)) {
         return 0;
     }
     struct ty_away_bill(*node)[TY_N_AWAY] = calloc(nodes, sizeof(*node));

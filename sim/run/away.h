@@ -15,7 +15,7 @@ enum ty_away_tier {
 struct ty_away_bill {
     const char *tier; /* "host", "nvme" */
     const char *key;  /* of the cluster: how much of it a node has */
-    double weights_B, grads_B, optimizer_B, pinned_B, total_B;
+    double weights_B, grads_B, optimizer_B, activations_B, pinned_B, total_B;
     double capacity_B;
     uint32_t node, ranks; /* and how many ranks are on it */
 };

@@ -101,7 +101,14 @@ void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit)
 {
     const struct ty_layout *layout = l->in->layout;
     const double bytes = ty_memory_weight_bytes(layout) * unit_shard(l, unit);
-    unit->read = unit->fetch = TY_NONE;
+    const double kept = ty_memory_kept(&l->units->kind[unit->kind]) / l->shape.slices;
+    unit->read = unit->fetch = unit->stash = unit->back = TY_NONE;
+    if (layout->home.activations != TY_HOME_GPU && kept > 0) {
+        unit->stash = ty_lower_transfer_kind(l, "activations", TY_PHASE_FORWARD, kept, TY_TIER_GPU,
+                                             TY_TIER_HOST);
+        unit->back = ty_lower_transfer_kind(l, "activations", TY_PHASE_BACKWARD, kept, TY_TIER_HOST,
+                                            TY_TIER_GPU);
+    }
     if (layout->home.parameters == TY_HOME_GPU || bytes <= 0) {
         return;
     }
@@ -155,6 +162,80 @@ uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_unit *unit, uint8_
     }
     return own;
 }
+
+/* ---- activations ---- */
+
+void ty_lower_stash_room(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
+{
+    if (v->units[u].stash != TY_NONE) {
+        ty_lower_need(l, (uint8_t)(TY_EVENT_STASHED + u % 2));
+    }
+}
+
+void ty_lower_stash_kept(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
+{
+    const uint8_t computed = TY_EVENT_COMPUTE;
+    put(l, v->units[u].stash, TY_STREAM_D2H, v->units[u].layer, (uint8_t)(TY_EVENT_STASHED + u % 2),
+        &computed, 1);
+}
+
+static void bring(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
+{
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_STASHED, TY_EVENT_STASHED_ODD};
+    put(l, v->units[u].back, TY_STREAM_H2D, v->units[u].layer, (uint8_t)(TY_EVENT_BACK + u % 2),
+        waits, 3);
+}
+
+void ty_lower_bring_back(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
+{
+    if (u + 1 == v->n_units) {
+        bring(l, v, u);
+    }
+    if (u > 0) {
+        bring(l, v, u - 1);
+    }
+    if (v->units[u].back != TY_NONE) {
+        ty_lower_need(l, (uint8_t)(TY_EVENT_BACK + u % 2));
+    }
+}
+
+double ty_lower_stash_buffers(const struct ty_lowering *l, const struct ty_vstage *const *v,
+                              uint32_t n)
+{
+    double most = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t u = 0; u < v[s]->n_units; u++) {
+            most = fmax(most, ty_memory_kept(&l->units->kind[v[s]->units[u].kind]));
+        }
+    }
+    return l->units->stashed ? 2 * most / l->shape.slices : 0;
+}
+
+/* Bytes that a forward of a virtual stage keeps. */
+static double kept_of(const struct ty_lowering *l, const struct ty_pass *pass)
+{
+    const struct ty_vstage *v =
+        &l->vstage[pass->direction * ty_sched_stages(&l->shape) + pass->stage];
+    double sum = 0;
+    for (uint32_t u = 0; u < v->n_units; u++) {
+        sum += ty_memory_kept(&l->units->kind[v->units[u].kind]) / l->shape.slices;
+    }
+    return sum;
+}
+
+double ty_lower_stashed(const struct ty_lowering *l, const struct ty_pass *pass, uint32_t n)
+{
+    double now = 0, most = 0;
+    for (uint32_t i = 0; i < n && l->units->stashed; i++) {
+        now += pass[i].phase == TY_PHASE_FORWARD    ? kept_of(l, &pass[i])
+               : pass[i].phase == TY_PHASE_BACKWARD ? -kept_of(l, &pass[i])
+                                                    : 0;
+        most = fmax(most, now);
+    }
+    return most;
+}
+
+/* ---- the update ---- */
 
 /* The bucket that was reduced `nth` of a stage; NULL: it has fewer. */
 struct chunks {

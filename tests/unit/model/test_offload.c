@@ -132,6 +132,33 @@ START_TEST(a_share_of_the_optimizer_moves_that_share)
 }
 END_TEST
 
+/* What a forward keeps goes down once and up once, in every micro-batch; the GPU keeps two units of
+ * it. */
+START_TEST(activations_go_and_come_back_once)
+{
+    for (uint32_t k = 1; k <= 4; k++) {
+        char batch[64];
+        (void)snprintf(batch, sizeof(batch), "layout.global_batch=%u", 8 * k);
+        struct quick_run here = quick_run(small, NULL, SETS(batch));
+        struct quick_run away =
+            quick_run(small, NULL, SETS(batch, "layout.offload_activations=cpu"));
+        const struct ty_program *p = &here.run->lowered.program;
+        const double kept = p->blocks[ty_gang_passes(p, &p->gangs[0])[0].block].acquire_B;
+        const struct moved m = moved_of(&away);
+        struct ty_bill before, after;
+        ck_assert_double_eq_tol(m.down, k * kept, 1);
+        ck_assert_double_eq_tol(m.up, k * kept, 1);
+        ck_assert_double_eq_tol(away.run->away[TY_AWAY_HOST].activations_B, 8 * kept, 8);
+        ty_run_fullest(here.run, &before);
+        ty_run_fullest(away.run, &after);
+        ck_assert_double_lt(after.total_B, before.total_B);
+        ck_assert_double_ge(away.figures.step_s, here.figures.step_s);
+        quick_run_free(&here);
+        quick_run_free(&away);
+    }
+}
+END_TEST
+
 /* ---- time ---- */
 
 /* One GPU whose parameters, of equal layers, come from drives: what a layer takes of each lane. */
@@ -406,8 +433,8 @@ END_TEST
 TY_SUITE("offload", zero_offload_moves_two_bytes_each_way,
          zero3_offload_fetches_parameters_in_every_pass,
          zero_infinity_reads_and_writes_what_the_paper_says,
-         a_share_of_the_optimizer_moves_that_share, depth_hides_what_the_chain_formula_says,
-         without_overlap_efficiency_is_that_of_the_paper,
+         a_share_of_the_optimizer_moves_that_share, activations_go_and_come_back_once,
+         depth_hides_what_the_chain_formula_says, without_overlap_efficiency_is_that_of_the_paper,
          twin_flow_is_fastest_where_host_and_gpu_take_as_long,
          nothing_is_faster_for_being_elsewhere, the_host_updates_as_fast_as_measured,
          a_delayed_update_is_hidden_by_a_step_that_is_longer,
