@@ -134,15 +134,25 @@ static const char dgx2_v100[] = NCCL_STEPS INFINIBAND
     "nic_bandwidth: 200 Gb/s          # NVIDIA DGX A100 data sheet: HDR InfiniBand\n"              \
     "net_ring_factor: 1.4             # NCCL: Ampere and later\n"
 
-/* Memory and drives by data sheet; 3.5 and 2 GB/s each of these: guess 30 %. */
 #define DGX_A100_HOST(memory, drives)                                                              \
-    "host: {memory: " memory ", bandwidth: 410 GB/s, link: 25 GB/s, gpus_per_link: 2}\n"           \
-    "nvme: " drives "\n"
+    "host: {memory: " memory ",            # NVIDIA DGX A100 data sheet\n"                         \
+    "  bandwidth: 410 GB/s,           # 16 channels of DDR4-3200\n"                                \
+    "  link: 25 GB/s,                 # PCIe 4.0 x16\n"                                            \
+    "  gpus_per_link: 2}              # DGX A100 system architecture: two below each switch\n"     \
+    "nvme: {" drives
+#define A100_DRIVES_40                                                                             \
+    "capacity: 15.4 TB,        # NVIDIA DGX A100 data sheet: four drives\n"                        \
+    "  read: 14 GB/s,                 # guess 30 %: 3.5 GB/s each\n"                               \
+    "  write: 8 GB/s}                 # guess 30 %: 2 GB/s each\n"
+#define A100_DRIVES_80                                                                             \
+    "capacity: 30.7 TB,        # NVIDIA DGX A100 data sheet: eight drives\n"                       \
+    "  read: 28 GB/s,                 # guess 30 %: 3.5 GB/s each\n"                               \
+    "  write: 16 GB/s}                # guess 30 %: 2 GB/s each\n"
 
-static const char dgx_a100_40[] = "gpu: a100-sxm-40g\n" DGX_A100 DGX_A100_HOST(
-    "1 TB", "{capacity: 15.4 TB, read: 14 GB/s, write: 8 GB/s}");
-static const char dgx_a100_80[] = "gpu: a100-sxm-80g\n" DGX_A100 DGX_A100_HOST(
-    "2 TB", "{capacity: 30.7 TB, read: 28 GB/s, write: 16 GB/s}");
+static const char dgx_a100_40[] =
+    "gpu: a100-sxm-40g\n" DGX_A100 DGX_A100_HOST("1 TB", A100_DRIVES_40);
+static const char dgx_a100_80[] =
+    "gpu: a100-sxm-80g\n" DGX_A100 DGX_A100_HOST("2 TB", A100_DRIVES_80);
 
 #define AWS_P4                                                                                     \
     A100_LINKS                                                                                     \
@@ -190,11 +200,13 @@ static const char polaris[] =
 #define H800_LINKS                                                                                 \
     HOPPER "nvlink_bandwidth: 200 GB/s       # DeepSeek-AI 2025: 400 GB/s both ways\n"
 
-/* NVIDIA DGX H100 and H200 data sheets; 16 channels of DDR5-4800, PCIe 5.0 x16; drives as those of
- * DGX A100, twice as fast: guess 30 %. */
 #define DGX_H100_HOST                                                                              \
-    "host: {memory: 2 TB, bandwidth: 614 GB/s, link: 52 GB/s}\n"                                   \
-    "nvme: {capacity: 30.7 TB, read: 50 GB/s, write: 30 GB/s}\n"
+    "host: {memory: 2 TB,             # NVIDIA DGX H100 and H200 data sheets\n"                    \
+    "  bandwidth: 614 GB/s,           # 16 channels of DDR5-4800\n"                                \
+    "  link: 52 GB/s}                 # PCIe 5.0 x16\n"                                            \
+    "nvme: {capacity: 30.7 TB,        # NVIDIA DGX H100 and H200 data sheets\n"                    \
+    "  read: 50 GB/s,                 # guess 30 %: as DGX A100, twice as fast\n"                  \
+    "  write: 30 GB/s}                # guess 30 %: the same\n"
 
 static const char dgx_h100[] = "gpu: h100-sxm\n" H100_LINKS INFINIBAND DGX_H100_HOST;
 static const char dgx_h200[] = "gpu: h200-sxm\n" H100_LINKS INFINIBAND DGX_H100_HOST;

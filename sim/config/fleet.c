@@ -45,9 +45,9 @@ const struct ty_field ty_fleet_fields[] = {
     AT("checkpoint.async", checkpoint.async, BOOL, .fallback = "true",
        .doc = "whether checkpoints are written to storage while work goes on"),
     AT("checkpoint.copy", checkpoint.copy_Bps, QUANTITY, .dim = TY_DIM_BYTES_PER_S, .min = 1e6,
-       .max = 1e13, .fallback = "20 GB/s",
-       .doc = "at which all GPUs of a node copy to its memory at once, each (guess; PCIe 4 x16 has "
-              "25 GB/s)"),
+       .max = 1e13, .blank = "auto", .fallback = "auto",
+       .doc = "at which all GPUs of a node copy to its memory at once, each; auto: as "
+              "cluster.host.link and host.gpus_per_link let them"),
     AT("checkpoint.storage", checkpoint.storage_Bps, QUANTITY, .dim = TY_DIM_BYTES_PER_S,
        .min = 1e6, .max = 1e15, .fallback = "100 GB/s",
        .doc = "at which a job writes to storage (guess; 50 to 200 GB/s seen in production, Llama "

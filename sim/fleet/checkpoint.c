@@ -18,7 +18,9 @@ struct ty_fleet_checkpoint ty_fleet_checkpoint(const struct ty_run *run)
         most = fmax(most, run->lowered.stage[g].params);
     }
     c.gpu_bytes = c.bytes / ty_run_ranks(run) * most / (sum / p->n_gangs);
-    c.copy_s = c.gpu_bytes / run->config->fleet.checkpoint.copy_Bps;
+    const double given = run->config->fleet.checkpoint.copy_Bps;
+    const struct ty_cluster *cluster = &run->config->cluster;
+    c.copy_s = c.gpu_bytes / (given > 0 ? given : cluster->host.link / cluster->host.gpus_per_link);
     c.store_s = c.bytes / run->config->fleet.checkpoint.storage_Bps;
     return c;
 }
