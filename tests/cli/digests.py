@@ -11,7 +11,8 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = TOP / "tests" / "golden" / "digests.txt"
 # the suite is short
-LARGE = {"deepseek-v3-2048xh800.yaml", "gpt3-175b-1024xa100.yaml", "llama-65b-256xa100.yaml"}
+LARGE = {"deepseek-v3-2048xh800.yaml", "gpt3-175b-1024xa100.yaml", "llama-65b-256xa100.yaml",
+         "llama3-405b-16384xh100.yaml"}
 WAYS = {"sweep": ["--engine", "sweep"],
         "events": ["--engine", "events", "--set", "run.contention=false"],
         "shared": []}
