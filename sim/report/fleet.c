@@ -18,6 +18,7 @@
 
 #define DAY_S            86400.0
 #define DAYS_PLAYED      365.0
+#define CAUSE_WIDTH      22u /* of the column of names, at least */
 #define DAYS_SHOWN       30.0
 #define HISTORIES_PLAYED 100u
 
@@ -173,13 +174,20 @@ static void put_states(struct ty_text *t, const struct ty_fleet *f)
 static void put_causes(struct ty_text *t, const struct ty_fleet *f)
 {
     const struct ty_days *d = &f->job.days;
+    size_t widest = CAUSE_WIDTH;
+    for (uint32_t i = 0; i < d->n_causes; i++) {
+        const size_t n = strlen(d->cause[i].name) + 1;
+        widest = n > widest ? n : widest;
+    }
     if (d->rate > 0) {
-        ty_text_add(t, "\nwhat fails                  a day     of the time\n");
+        ty_text_add(t, "\nwhat fails");
+        ty_text_pad(t, widest + 3);
+        ty_text_add(t, "%8s %15s\n", "a day", "of the time");
     }
     for (uint32_t i = 0; i < d->n_causes; i++) {
         if (d->cause[i].rate > 0) {
             ty_text_add(t, "  %s", d->cause[i].name);
-            ty_text_pad(t, 24);
+            ty_text_pad(t, widest + 2);
             ty_text_add(t, "%9.3f %13.3f %%\n", d->cause[i].rate * DAY_S,
                         100 * ty_fleet_cause_share(&f->job, &d->cause[i]));
         }
