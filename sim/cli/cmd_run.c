@@ -219,13 +219,14 @@ static int describe(const struct cli_options *o, const struct ty_config *config,
 }
 
 /* 0, or 2 as cli_number. */
-static int fleet_options(const struct cli_options *o, struct ty_fleet_request *request,
-                         uint32_t *days)
+static int fleet_options(const struct cli_options *o, struct ty_fleet_request *request)
 {
-    if ((o->days != NULL && cli_number(o, "--days", o->days, days) != 0) ||
+    uint32_t days = 0;
+    if ((o->days != NULL && cli_number(o, "--days", o->days, &days) != 0) ||
         (o->runs != NULL && cli_number(o, "--runs", o->runs, &request->runs) != 0)) {
         return 2;
     }
+    request->days = days;
     return cli_jobs(o, &request->jobs);
 }
 
@@ -272,9 +273,7 @@ static int fleet(const struct cli_options *o, const struct ty_config *config, st
 {
     char *text = NULL;
     struct ty_fleet_request request = {.form = o->stats};
-    uint32_t days = 0;
-    (void)fleet_options(o, &request, &days); /* cmd_fleet has read them */
-    request.days = days;
+    (void)fleet_options(o, &request); /* cmd_fleet has read them */
     if (request.form == NULL) {
         request.form = ty_config_stats_format(config);
     }
@@ -349,7 +348,6 @@ int cmd_explain(const struct cli_options *o)
 int cmd_fleet(const struct cli_options *o)
 {
     struct ty_fleet_request request = {.form = NULL};
-    uint32_t days;
     for (size_t i = 0; i < o->trace.n; i++) {
         const char *colon = strchr(o->trace.item[i], ':');
         if (colon == NULL || colon[1] == '\0') {
@@ -359,5 +357,5 @@ int cmd_fleet(const struct cli_options *o)
             return 2;
         }
     }
-    return fleet_options(o, &request, &days) != 0 ? 2 : plan_and(o, ty_run_outline, fleet);
+    return fleet_options(o, &request) != 0 ? 2 : plan_and(o, ty_run_outline, fleet);
 }

@@ -162,7 +162,7 @@ static bool work_and_fail(struct play *p, double s)
 static void replace(struct play *p)
 {
     const uint32_t spares = p->d->spares;
-    if (spares == TY_FLEET_ENOUGH_SPARES) {
+    if (spares == TY_FLEET_SPARES_ENOUGH) {
         return;
     }
     while (p->n_away > 0 && p->repaired_s[p->first] <= p->now_s) {
@@ -213,7 +213,7 @@ int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64
                      .arg = arg,
                      .sums = sums};
     *sums = (struct ty_days_sums){.failures = 0};
-    if (d->spares != TY_FLEET_ENOUGH_SPARES) {
+    if (d->spares != TY_FLEET_SPARES_ENOUGH) {
         p.repaired_s = malloc(((size_t)d->spares + 1) * sizeof(*p.repaired_s));
         if (p.repaired_s == NULL) {
             return TY_ENOMEM;
@@ -282,7 +282,7 @@ int ty_days_mean(const struct ty_days *d, double length_s, uint64_t seed, uint32
         squares += off * off;
     }
     mean->standard_error = runs > 1 ? sqrt(squares / (runs - 1) / runs) : 0;
-    mean->failures_per_day = failures / runs / length_s * 86400;
+    mean->failures_per_day = failures / runs / length_s * TY_DAY_S;
     free(m.sums);
     free(m.code);
     return code;

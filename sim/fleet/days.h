@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/config/fleet.h"
+
 /* What a job does at a moment: id, name, what it is. */
 #define TY_FLEET_STATES(X)                                                                         \
     X(WORK, "work", "progress that is kept")                                                       \
@@ -30,7 +32,7 @@ enum ty_fleet_state {
 };
 const char *ty_fleet_state_name(enum ty_fleet_state state);
 
-#define TY_FLEET_ENOUGH_SPARES UINT32_MAX
+#define TY_DAY_S 86400.0
 
 /* Failures of one kind. */
 struct ty_days_cause {
@@ -54,8 +56,8 @@ struct ty_days {
     double from_memory;     /* share of failures after which that of the peers will do */
     double restart_s, memory_restart_s; /* from storage, from memory */
     double repair_s;                    /* of a node */
-    uint32_t spares;
-    double planned_every_s, planned_s; /* a stop begins so long after the last one, and lasts;
+    uint32_t spares;                    /* TY_FLEET_SPARES_ENOUGH: never too few */
+    double planned_every_s, planned_s;  /* a stop begins so long after the last one, and lasts;
                                         * nothing is lost. 0: none */
 };
 

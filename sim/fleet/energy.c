@@ -32,12 +32,11 @@ struct ty_fleet_energy ty_fleet_energy(const struct ty_fleet *f)
 {
     const double rated = f->run->config->cluster.node_power;
     const double *share = f->job.share;
-    const double spares = f->job.days.spares == TY_FLEET_ENOUGH_SPARES ? 0 : f->job.days.spares;
     const double steps = share[TY_FLEET_WORK] + share[TY_FLEET_LOST];
     struct ty_fleet_energy e = {.idle_W = IDLE * rated};
     e.working_W = e.idle_W + (BUSY - IDLE) * rated * use(f);
     e.drop_W = f->nodes * (e.working_W - e.idle_W);
-    e.facility_W = (f->nodes * e.idle_W + e.drop_W * steps + spares * e.idle_W) * (1 + AROUND) *
+    e.facility_W = (f->nodes * e.idle_W + e.drop_W * steps + f->spares * e.idle_W) * (1 + AROUND) *
                    f->run->config->fleet.pue;
     e.per_token_J = e.facility_W / (f->step.tokens_per_s * share[TY_FLEET_WORK]);
     return e;

@@ -5,8 +5,6 @@
 
 #include "model/check.h"
 
-#define DAY_S 86400.0
-
 /* A line through the cold restarts of 16,384 and 98,304 GPUs (200 and 900 s; FT-HSDP, arXiv
  * 2602.00277); at 22,000 and 65,536 it is within 20 %. */
 #define RESTART_S         90.0
@@ -20,8 +18,8 @@ double ty_fleet_restart_s(const struct ty_fleet_options *o, uint32_t gpus)
 static void add_cause(struct ty_days *d, const char *name, double per_day, double wait_s,
                       bool drained)
 {
-    d->cause[d->n_causes++] = (struct ty_days_cause){name, per_day / DAY_S, wait_s, drained};
-    d->rate += per_day / DAY_S;
+    d->cause[d->n_causes++] = (struct ty_days_cause){name, per_day / TY_DAY_S, wait_s, drained};
+    d->rate += per_day / TY_DAY_S;
 }
 
 /* Failures of so many nodes, by cause, and those of the job. */
@@ -55,8 +53,8 @@ static struct ty_days days_of(const struct ty_fleet_options *o, uint32_t nodes, 
         .restart_s = restart_s,
         .memory_restart_s = o->memory_restart_s > 0 ? o->memory_restart_s : restart_s,
         .repair_s = o->repair_s,
-        .spares = o->spares == TY_FLEET_SPARES_ENOUGH ? TY_FLEET_ENOUGH_SPARES : o->spares,
-        .planned_every_s = stops ? DAY_S / o->planned.per_day - o->planned.each_s : 0,
+        .spares = o->spares,
+        .planned_every_s = stops ? TY_DAY_S / o->planned.per_day - o->planned.each_s : 0,
         .planned_s = stops ? o->planned.each_s : 0,
     };
     add_causes(&d, o, nodes);
@@ -121,7 +119,7 @@ void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32
     const double planned = d->planned_s / (d->planned_every_s + d->planned_s);
     const double stops = d->planned_s > 0 ? planned : 0;
     const double waits =
-        d->spares == TY_FLEET_ENOUGH_SPARES ? 0 : ty_erlang_loss(d->spares + 1, job->load);
+        d->spares == TY_FLEET_SPARES_ENOUGH ? 0 : ty_erlang_loss(d->spares + 1, job->load);
     const double rest = (1 - stops) * (1 - waits);
     const double share[TY_N_FLEET_STATES] = {
         [TY_FLEET_WORK] = rest * r.goodput,
@@ -163,7 +161,7 @@ static int check(const struct ty_run *run, const struct ty_fleet_job *job, struc
     if (d->planned_s > 0 && d->planned_every_s <= 0) {
         rc = ty_check_fail(section, "planned.per_day", err,
                            "%g stops of %g s fill the day; give fewer, or shorter ones",
-                           DAY_S / (d->planned_every_s + d->planned_s), d->planned_s);
+                           TY_DAY_S / (d->planned_every_s + d->planned_s), d->planned_s);
     }
     if (d->from_memory > 0 && d->store_every == 1) {
         rc = ty_check_fail(section, "checkpoint.from_memory", err,
@@ -172,6 +170,15 @@ static int check(const struct ty_run *run, const struct ty_fleet_job *job, struc
                            d->from_memory);
     }
     return rc;
+}
+
+void ty_fleet_resized(const struct ty_fleet *f, double gpus, struct ty_fleet_job *job)
+{
+    struct ty_fleet_options o = f->options;
+    o.spares = TY_FLEET_SPARES_ENOUGH;
+    o.checkpoint.every_s = 0;
+    ty_fleet_job(&o, (uint32_t)ceil(gpus / f->run->config->cluster.gpus_per_node), (uint32_t)gpus,
+                 job);
 }
 
 int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories, uint32_t threads,
@@ -192,14 +199,14 @@ int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories,
         return rc;
     }
     const double goodput = f->job.share[TY_FLEET_WORK];
-    const double spares = f->job.days.spares == TY_FLEET_ENOUGH_SPARES ? 0 : f->job.days.spares;
+    f->spares = f->options.spares == TY_FLEET_SPARES_ENOUGH ? 0 : f->options.spares;
     f->goodput_mfu = f->step.mfu * goodput;
-    f->tokens_per_day = f->step.tokens_per_s * goodput * DAY_S;
+    f->tokens_per_day = f->step.tokens_per_s * goodput * TY_DAY_S;
     f->days_for_tokens = options->tokens / f->tokens_per_day;
     f->gpu_hours = f->days_for_tokens * 24 * f->gpus;
     f->cost =
-        f->days_for_tokens * 24 * options->price * (f->gpus + spares * cluster->gpus_per_node);
-    return ty_days_mean(&f->job.days, days * DAY_S, run->config->run.seed, histories, threads,
+        f->days_for_tokens * 24 * options->price * (f->gpus + f->spares * cluster->gpus_per_node);
+    return ty_days_mean(&f->job.days, days * TY_DAY_S, run->config->run.seed, histories, threads,
                         &f->played) < 0
                ? ty_fail_memory(err)
                : 0;

@@ -31,6 +31,7 @@ struct ty_fleet {
     const struct ty_run *run;
     struct ty_figures step; /* of the run */
     uint32_t nodes, gpus;   /* of the job */
+    double spares;          /* that are paid for; 0: never too few, and not asked about */
     struct ty_fleet_checkpoint checkpoint;
     struct ty_fleet_options options; /* with nothing left to work out of the run */
     struct ty_fleet_job job;
@@ -40,6 +41,9 @@ struct ty_fleet {
     uint32_t histories;
     struct ty_days_mean played;
 };
+
+/* The same job on so many GPUs, with spares enough and checkpoints as often as is best. */
+void ty_fleet_resized(const struct ty_fleet *fleet, double gpus, struct ty_fleet_job *job);
 
 /* What follows from an executed run and the section `fleet` of its configuration; so many histories
  * of so many days are played. (3), with a place, where checkpoints would not be durable before the

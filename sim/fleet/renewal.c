@@ -10,7 +10,6 @@
 
 /* A period: of the probability that it needs storage before it ends, that of 1 - q is left out. */
 struct period {
-    double length_s;
     double needs;    /* (1 - phi) / (1 - q) */
     double attempts; /* at it, each time it is begun */
     double stall_s;  /* in an attempt, mean */
@@ -23,7 +22,6 @@ static struct period period_of(const struct ty_renewal *r, double stall_s)
     const double lost = 1 - q * (1 - restart); /* rho = restart / lost */
     const double attempts = 1 / (1 - q * fails * restart / lost);
     return (struct period){
-        .length_s = a,
         .needs = fails / lost * attempts,
         .attempts = attempts,
         .stall_s = isinf(a) ? 0 : exp(-r->every_s * r->rate) * -expm1(-stall_s * r->rate) / r->rate,

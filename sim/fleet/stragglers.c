@@ -5,7 +5,6 @@
 
 #include <gsl/gsl_cdf.h>
 
-#define DAY_S  86400.0
 #define PIECES 4000u /* of the integral */
 #define TAILS  9.0   /* standard deviations on either side of it */
 
@@ -44,14 +43,11 @@ static struct ty_stragglers stragglers_of(const struct ty_fleet *f)
 uint32_t ty_fleet_sizes(const struct ty_fleet *f, struct ty_fleet_size size[TY_FLEET_SIZES])
 {
     const struct ty_stragglers s = stragglers_of(f);
-    struct ty_fleet_options o = f->options;
-    o.spares = TY_FLEET_SPARES_ENOUGH;
-    o.checkpoint.every_s = 0;
     for (uint32_t i = 0; i < TY_FLEET_SIZES; i++) {
         const uint32_t gpus = 256u << i;
         const double hosts = ceil((double)gpus / s.per_host);
         struct ty_fleet_job job;
-        ty_fleet_job(&o, (uint32_t)hosts, gpus, &job);
+        ty_fleet_resized(f, gpus, &job);
         const double goodput = job.share[TY_FLEET_WORK], slowest = ty_slowest(&s, hosts);
         size[i] = (struct ty_fleet_size){gpus,    1 / job.days.rate, job.days.every_s,
                                          goodput, slowest,           goodput / slowest};
@@ -65,7 +61,7 @@ struct ty_fleet_slow_host ty_fleet_slow_host(const struct ty_fleet *f)
     const double per_day = o->stragglers.per_1000_node_days / 1000 * f->nodes;
     const double found_s = (1 - 1 / (1 + o->stragglers.slow_by)) * o->stragglers.found_s;
     const double restart_s = f->job.days.restart_s + f->job.days.every_s / 2;
-    const double slow_s = (1 - 1 / (1 + o->stragglers.slow_by)) * DAY_S;
-    return (struct ty_fleet_slow_host){per_day, per_day * (found_s + restart_s) / DAY_S,
+    const double slow_s = (1 - 1 / (1 + o->stragglers.slow_by)) * TY_DAY_S;
+    return (struct ty_fleet_slow_host){per_day, per_day * (found_s + restart_s) / TY_DAY_S,
                                        restart_s < slow_s};
 }

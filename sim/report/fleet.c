@@ -16,7 +16,6 @@
 #include "sim/fleet/worth.h"
 #include "sim/report/table.h"
 
-#define DAY_S            86400.0
 #define DAYS_PLAYED      365.0
 #define CAUSE_WIDTH      22u /* of the column of names, at least */
 #define DAYS_SHOWN       30.0
@@ -56,7 +55,7 @@ static void put_causes_json(struct ty_json *j, const struct ty_fleet *f)
     for (uint32_t i = 0; i < d->n_causes; i++) {
         ty_json_object(j, NULL);
         ty_json_text(j, "name", d->cause[i].name);
-        ty_json_real(j, "per_day", d->cause[i].rate * DAY_S);
+        ty_json_real(j, "per_day", d->cause[i].rate * TY_DAY_S);
         ty_json_real(j, "wait_s", d->cause[i].wait_s);
         ty_json_real(j, "loss", ty_fleet_cause_share(&f->job, &d->cause[i]));
         ty_json_end(j);
@@ -188,7 +187,7 @@ static void put_causes(struct ty_text *t, const struct ty_fleet *f)
         if (d->cause[i].rate > 0) {
             ty_text_add(t, "  %s", d->cause[i].name);
             ty_text_pad(t, widest + 2);
-            ty_text_add(t, "%9.3f %13.3f %%\n", d->cause[i].rate * DAY_S,
+            ty_text_add(t, "%9.3f %13.3f %%\n", d->cause[i].rate * TY_DAY_S,
                         100 * ty_fleet_cause_share(&f->job, &d->cause[i]));
         }
     }
@@ -263,7 +262,7 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
     put_line(t, "MFU", line);
     if (d->rate > 0) {
         ty_words_seconds(1 / d->rate, a, sizeof(a));
-        ty_snprintf(line, sizeof(line), "%s, %.2f a day", a, d->rate * 86400);
+        ty_snprintf(line, sizeof(line), "%s, %.2f a day", a, d->rate * TY_DAY_S);
         put_line(t, "between failures", line);
     }
     if (!isinf(d->every_s)) {
@@ -304,7 +303,7 @@ static int put_history(struct ty_text *t, const struct ty_fleet *f, show_fn *sho
 {
     struct ty_fleet_history h;
     const int rc =
-        ty_fleet_history(&f->job.days, f->played_days * DAY_S, f->run->config->run.seed, &h);
+        ty_fleet_history(&f->job.days, f->played_days * TY_DAY_S, f->run->config->run.seed, &h);
     if (rc == 0) {
         show(t, f, &h);
     }

@@ -6,7 +6,6 @@
 #include "sim/document/json.h"
 #include "sim/report/fleet.h"
 
-#define DAY_S         86400.0
 #define CELLS         96u /* of a line: a quarter of an hour each */
 #define LINES_MAX     400u
 #define US            1e6
@@ -47,8 +46,8 @@ static char letter_of(const double s[TY_N_FLEET_STATES], double cell_s)
 
 void ty_fleet_gantt(struct ty_text *t, const struct ty_fleet *f, const struct ty_fleet_history *h)
 {
-    const double cell_s = DAY_S / CELLS;
-    const uint32_t lines = (uint32_t)fmin(ceil(h->length_s / DAY_S), LINES_MAX);
+    const double cell_s = TY_DAY_S / CELLS;
+    const uint32_t lines = (uint32_t)fmin(ceil(h->length_s / TY_DAY_S), LINES_MAX);
     size_t at = 0;
     ty_text_add(t,
                 "day  0h          3h          6h          9h          12h         15h         18h"
@@ -56,7 +55,7 @@ void ty_fleet_gantt(struct ty_text *t, const struct ty_fleet *f, const struct ty
     for (uint32_t day = 0; day < lines; day++) {
         char line[CELLS + 1] = {0};
         for (uint32_t c = 0; c < CELLS; c++) {
-            const double from = day * DAY_S + c * cell_s, to = from + cell_s;
+            const double from = day * TY_DAY_S + c * cell_s, to = from + cell_s;
             double s[TY_N_FLEET_STATES] = {0};
             while (at > 0 && h->item[at - 1].end_s > from) {
                 at--;
@@ -70,7 +69,7 @@ void ty_fleet_gantt(struct ty_text *t, const struct ty_fleet *f, const struct ty
         ty_text_add(t, "%-4u %s\n", (unsigned)day, line);
     }
     ty_text_add(t, "%s%llu failures, goodput %.2f %%;",
-                h->length_s > lines * DAY_S ? "... the days after these are not shown\n" : "",
+                h->length_s > lines * TY_DAY_S ? "... the days after these are not shown\n" : "",
                 (unsigned long long)h->sums.failures, 100 * h->sums.s[TY_FLEET_WORK] / h->length_s);
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
         if (i != TY_FLEET_CHECKPOINT) {

@@ -8,7 +8,6 @@
 #include "sim/report/fleet.h"
 #include "traces/svg/internal.h"
 
-#define DAY_S    86400.0
 #define WIDTH    960.0
 #define LEFT     84.0
 #define RIGHT    930.0
@@ -70,15 +69,16 @@ static void put_legend(struct ty_text *out)
 /* A stretch from line to line. */
 static void put_stretch(struct ty_text *out, const struct ty_fleet_stretch *s, double days)
 {
-    for (double day = floor(s->start_s / DAY_S); day < days && day * DAY_S < s->end_s; day++) {
-        const double from = fmax(s->start_s - day * DAY_S, 0);
-        const double to = fmin(s->end_s - day * DAY_S, DAY_S);
-        const double width = (to - from) / DAY_S * (RIGHT - LEFT);
+    for (double day = floor(s->start_s / TY_DAY_S); day < days && day * TY_DAY_S < s->end_s;
+         day++) {
+        const double from = fmax(s->start_s - day * TY_DAY_S, 0);
+        const double to = fmin(s->end_s - day * TY_DAY_S, TY_DAY_S);
+        const double width = (to - from) / TY_DAY_S * (RIGHT - LEFT);
         if (width > 0) {
             ty_text_add(out,
                         "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" "
                         "fill=\"%s\"/>\n",
-                        LEFT + from / DAY_S * (RIGHT - LEFT), TOP + day * ROW, fmax(width, 0.4),
+                        LEFT + from / TY_DAY_S * (RIGHT - LEFT), TOP + day * ROW, fmax(width, 0.4),
                         ROW - GAP, ty_fleet_colour(s->state));
         }
     }
@@ -87,7 +87,7 @@ static void put_stretch(struct ty_text *out, const struct ty_fleet_stretch *s, d
 /* Returns where they end. */
 static double put_days(struct ty_text *out, const struct ty_fleet_history *h)
 {
-    const double days = fmin(ceil(h->length_s / DAY_S), DAYS_MAX);
+    const double days = fmin(ceil(h->length_s / TY_DAY_S), DAYS_MAX);
     char word[WORD];
     for (size_t i = 0; i < h->n; i++) {
         put_stretch(out, &h->item[i], days);
@@ -117,45 +117,9 @@ static void other_interval(const struct ty_fleet *f, double value, struct ty_fle
     ty_fleet_job(&o, f->nodes, f->gpus, job);
 }
 
-/* Spares enough, and checkpoints as often as is best. */
-static void other_size(const struct ty_fleet *f, double value, struct ty_fleet_job *job)
-{
-    struct ty_fleet_options o = f->options;
-    o.spares = TY_FLEET_SPARES_ENOUGH;
-    o.checkpoint.every_s = 0;
-    ty_fleet_job(&o, (uint32_t)ceil(f->nodes * value / f->gpus), (uint32_t)value, job);
-}
-
 static double value_at(const struct ty_scale *x, uint32_t i)
 {
     return x->low * pow(x->high / x->low, (double)i / POINTS);
-}
-
-/* From the least goodput, in percent, to all. */
-static struct ty_scale goodput_scale(const struct ty_fleet *f, const struct ty_scale *x,
-                                     vary_fn *vary, double top)
-{
-    struct ty_fleet_job job;
-    double least = f->job.share[TY_FLEET_WORK];
-    for (uint32_t i = 0; i <= POINTS; i++) {
-        vary(f, value_at(x, i), &job);
-        least = fmin(least, job.share[TY_FLEET_WORK]);
-    }
-    return ty_scale_linear(100 * least, 100, top + PLOT, top);
-}
-
-static void put_curve(struct ty_text *out, const struct ty_fleet *f, const struct ty_scale *x,
-                      const struct ty_scale *y, vary_fn *vary)
-{
-    struct ty_fleet_job job;
-    ty_text_add(out, "<path fill=\"none\" stroke=\"#0072b2\" stroke-width=\"2\" d=\"");
-    for (uint32_t i = 0; i <= POINTS; i++) {
-        const double value = value_at(x, i);
-        vary(f, value, &job);
-        ty_text_add(out, "%c%.1f %.1f", i == 0 ? 'M' : 'L', ty_scale_at(x, value),
-                    ty_scale_at(y, 100 * job.share[TY_FLEET_WORK]));
-    }
-    ty_text_add(out, "\"/>\n");
 }
 
 /* A line up to the curve with its name. */
@@ -170,41 +134,46 @@ static void put_here(struct ty_text *out, const struct ty_scale *x, const struct
     ty_axes_text(out, at + 8, y->from - 8, "start", name);
 }
 
-static void put_intervals(struct ty_text *out, const struct ty_fleet *f, double top)
+/* Goodput in percent over what is varied, from the least of it on, and where the job is. */
+static void put_plot(struct ty_text *out, const struct ty_fleet *f, double top,
+                     const struct ty_scale *x, vary_fn *vary, double here, const char *over)
 {
-    const double here = f->job.days.every_s;
-    const struct ty_scale x = ty_scale_log(here / 30, here * 30, LEFT, RIGHT);
-    const struct ty_scale y = goodput_scale(f, &x, other_interval, top);
-    ty_axes_put(out, &x, &y);
-    ty_axes_text(out, (LEFT + RIGHT) / 2, top + PLOT + 38, "middle",
-                 "work between two checkpoints, s");
+    double percent[POINTS + 1], least = f->job.share[TY_FLEET_WORK];
+    struct ty_fleet_job job;
+    for (uint32_t i = 0; i <= POINTS; i++) {
+        vary(f, value_at(x, i), &job);
+        percent[i] = 100 * job.share[TY_FLEET_WORK];
+        least = fmin(least, job.share[TY_FLEET_WORK]);
+    }
+    const struct ty_scale y = ty_scale_linear(100 * least, 100, top + PLOT, top);
+    ty_axes_put(out, x, &y);
+    ty_axes_text(out, (LEFT + RIGHT) / 2, top + PLOT + 38, "middle", over);
     ty_axes_text_up(out, 24, top + PLOT / 2, "goodput, %");
-    put_curve(out, f, &x, &y, other_interval);
-    put_here(out, &x, &y, here, f->job.share[TY_FLEET_WORK], "this job");
-}
-
-static void put_sizes(struct ty_text *out, const struct ty_fleet *f, double top)
-{
-    const struct ty_scale x = ty_scale_log(fmin(256, f->gpus), fmax(131072, f->gpus), LEFT, RIGHT);
-    const struct ty_scale y = goodput_scale(f, &x, other_size, top);
-    ty_axes_put(out, &x, &y);
-    ty_axes_text(out, (LEFT + RIGHT) / 2, top + PLOT + 38, "middle",
-                 "GPUs of the job; spares enough, and checkpoints as often as is best");
-    ty_axes_text_up(out, 24, top + PLOT / 2, "goodput, %");
-    put_curve(out, f, &x, &y, other_size);
-    put_here(out, &x, &y, f->gpus, f->job.share[TY_FLEET_WORK], "this job");
+    ty_text_add(out, "<path fill=\"none\" stroke=\"#0072b2\" stroke-width=\"2\" d=\"");
+    for (uint32_t i = 0; i <= POINTS; i++) {
+        ty_text_add(out, "%c%.1f %.1f", i == 0 ? 'M' : 'L', ty_scale_at(x, value_at(x, i)),
+                    ty_scale_at(&y, percent[i]));
+    }
+    ty_text_add(out, "\"/>\n");
+    put_here(out, x, &y, here, f->job.share[TY_FLEET_WORK], "this job");
 }
 
 void ty_fleet_svg(struct ty_text *out, const struct ty_fleet *f, const struct ty_fleet_history *h)
 {
-    const double days = fmin(ceil(h->length_s / DAY_S), DAYS_MAX);
+    const double days = fmin(ceil(h->length_s / TY_DAY_S), DAYS_MAX);
     const double plots = f->job.days.rate > 0 ? 2 : 0; /* nothing fails: nothing to choose */
     put_head(out, f, TOP + days * ROW + 40 + plots * (PLOT + 70));
     put_legend(out);
     const double end = put_days(out, h);
     if (plots > 0) {
-        put_intervals(out, f, end + 24);
-        put_sizes(out, f, end + 24 + PLOT + 70);
+        const double every = f->job.days.every_s;
+        const struct ty_scale intervals = ty_scale_log(every / 30, every * 30, LEFT, RIGHT);
+        const struct ty_scale sizes =
+            ty_scale_log(fmin(256, f->gpus), fmax(131072, f->gpus), LEFT, RIGHT);
+        put_plot(out, f, end + 24, &intervals, other_interval, every,
+                 "work between two checkpoints, s");
+        put_plot(out, f, end + 24 + PLOT + 70, &sizes, ty_fleet_resized, f->gpus,
+                 "GPUs of the job; spares enough, and checkpoints as often as is best");
     }
     ty_text_add(out, "</svg>\n");
 }

@@ -78,7 +78,7 @@ static struct ty_days days_of(const struct ty_renewal *r)
                             .cause = {{"nodes", r->rate, r->wait_s, true}},
                             .restart_s = r->restart_s,
                             .memory_restart_s = r->memory_restart_s,
-                            .spares = TY_FLEET_ENOUGH_SPARES};
+                            .spares = TY_FLEET_SPARES_ENOUGH};
 }
 
 static double sum_of(const struct ty_renewal_shares *s)
