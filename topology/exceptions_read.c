@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/base/text.h"
+
 #define GPUS_SHOWN 32u
 
 /* What a line may be about. */
@@ -62,24 +64,6 @@ static int wrong(const struct reader *r, const char *what)
 }
 
 /* ---- words and numbers ---- */
-
-static void skip_blanks(struct reader *r)
-{
-    r->rest += strspn(r->rest, " \t");
-}
-
-/* Takes a word when it comes next; a word ends where letters end. */
-static bool take_word(struct reader *r, const char *word)
-{
-    const size_t n = strlen(word);
-    skip_blanks(r);
-    if (strncmp(r->rest, word, n) != 0 ||
-        (r->rest[n] != '\0' && strchr(" \t", r->rest[n]) == NULL)) {
-        return false;
-    }
-    r->rest += n;
-    return true;
-}
 
 /* A number that does not fit is as wrong as any that is too large. */
 static bool take_number(struct reader *r, uint32_t *out)
@@ -148,7 +132,8 @@ static int read_place(struct reader *r, uint32_t *out)
 static int read_part(struct reader *r)
 {
     for (size_t i = 0; i < TY_COUNT(subjects) && r->subject == NULL; i++) {
-        if (take_word(r, subjects[i].one) || take_word(r, subjects[i].many)) {
+        if (ty_text_take_word(&r->rest, subjects[i].one) ||
+            ty_text_take_word(&r->rest, subjects[i].many)) {
             r->subject = &subjects[i];
         }
     }
@@ -156,7 +141,7 @@ static int read_part(struct reader *r)
         return wrong(r, "not a part that can be an exception");
     }
     r->item->kind = r->subject->kind;
-    skip_blanks(r);
+    ty_text_skip_blanks(&r->rest);
     int rc = read_place(r, &r->item->first);
     r->item->last = r->item->first;
     if (rc < 0 || *r->rest != '-') {
@@ -175,7 +160,7 @@ static int read_part(struct reader *r)
 static int read_share(struct reader *r)
 {
     char why[300];
-    skip_blanks(r);
+    ty_text_skip_blanks(&r->rest);
     if (ty_quantity_parse(r->rest, TY_DIM_RATIO, &r->item->share, why, sizeof(why)) != 0) {
         return wrong(r, "not a share");
     }
@@ -190,10 +175,10 @@ static int read_share(struct reader *r)
 static int read_nics(struct reader *r, uint32_t count)
 {
     char right[80];
-    if (!take_word(r, "nics") && !take_word(r, "nic")) {
+    if (!ty_text_take_word(&r->rest, "nics") && !ty_text_take_word(&r->rest, "nic")) {
         return wrong(r, "a node is with a number of nics or a kind of GPU");
     }
-    skip_blanks(r);
+    ty_text_skip_blanks(&r->rest);
     if (*r->rest != '\0') {
         return wrong(r, "nothing is due after the nics");
     }
@@ -232,18 +217,18 @@ static int read_generation(struct reader *r)
 static int read_state(struct reader *r)
 {
     uint32_t count = 0;
-    if (r->subject->at && take_word(r, "at")) {
+    if (r->subject->at && ty_text_take_word(&r->rest, "at")) {
         return read_share(r);
     }
-    if (r->subject->dead && take_word(r, "dead")) {
-        skip_blanks(r);
+    if (r->subject->dead && ty_text_take_word(&r->rest, "dead")) {
+        ty_text_skip_blanks(&r->rest);
         r->item->share = 0;
         return *r->rest == '\0' ? 0 : wrong(r, "nothing is due after \"dead\"");
     }
-    if (!r->subject->with || !take_word(r, "with")) {
+    if (!r->subject->with || !ty_text_take_word(&r->rest, "with")) {
         return wrong(r, "what it is like cannot be read");
     }
-    skip_blanks(r);
+    ty_text_skip_blanks(&r->rest);
     if (*r->rest == '\0') {
         return wrong(r, "a node is with a number of nics or a kind of GPU");
     }

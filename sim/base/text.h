@@ -42,6 +42,24 @@ static inline bool ty_text_begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Moves behind the blanks at *text. */
+static inline void ty_text_skip_blanks(const char **text)
+{
+    *text += strspn(*text, " \t");
+}
+
+/* And behind a word that comes next, up to a blank or the end; false: another one does. */
+static inline bool ty_text_take_word(const char **text, const char *word)
+{
+    const size_t n = strlen(word);
+    ty_text_skip_blanks(text);
+    if (!ty_text_begins(*text, word) || strchr(" \t", (*text)[n]) == NULL) {
+        return false;
+    }
+    *text += n;
+    return true;
+}
+
 /* Where text[0..*n) begins without the blanks around it; *n becomes the length that is left. */
 const char *ty_text_trim(const char *text, size_t *n);
 

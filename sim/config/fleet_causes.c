@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "sim/base/text.h"
 #include "sim/config/fleet.h"
 
 #define EXAMPLE    "\"gpu 1.34 detect 10 s\" or \"maintenance 0.29 detect 1 min replace 5 min\""
@@ -26,27 +27,11 @@ static int wrong(const struct line *l, const char *what)
                       l->text, EXAMPLE);
 }
 
-static void skip_blanks(struct line *l)
-{
-    l->rest += strspn(l->rest, " \t");
-}
-
-static bool take_word(struct line *l, const char *word)
-{
-    const size_t n = strlen(word);
-    skip_blanks(l);
-    if (strncmp(l->rest, word, n) != 0 || (l->rest[n] != '\0' && l->rest[n] != ' ')) {
-        return false;
-    }
-    l->rest += n;
-    return true;
-}
-
 /* A number and its unit, up to the second blank. */
 static int take_time(struct line *l, double *out)
 {
     char text[TEXT_MAX], why[160];
-    skip_blanks(l);
+    ty_text_skip_blanks(&l->rest);
     size_t n = strcspn(l->rest, " ");
     n += strspn(l->rest + n, " ");
     n += strcspn(l->rest + n, " ");
@@ -61,16 +46,14 @@ static int take_time(struct line *l, double *out)
 /* The name, up to the first word that begins with a digit, and the rate. */
 static int take_rate(struct line *l, struct ty_fleet_cause *cause, struct ty_arena *arena)
 {
-    skip_blanks(l);
+    ty_text_skip_blanks(&l->rest);
     const char *name = l->rest;
     while (*l->rest != '\0' && (*l->rest < '0' || *l->rest > '9')) {
         l->rest += strcspn(l->rest, " ");
-        skip_blanks(l);
+        ty_text_skip_blanks(&l->rest);
     }
     size_t n = (size_t)(l->rest - name);
-    while (n > 0 && name[n - 1] == ' ') {
-        n--;
-    }
+    name = ty_text_trim(name, &n);
     if (n == 0) {
         return wrong(l, "no cause before the rate");
     }
@@ -87,14 +70,14 @@ static int take_rate(struct line *l, struct ty_fleet_cause *cause, struct ty_are
 static int read_line(struct line *l, struct ty_fleet_cause *cause, struct ty_arena *arena)
 {
     int rc = take_rate(l, cause, arena);
-    if (rc == 0 && take_word(l, "detect")) {
+    if (rc == 0 && ty_text_take_word(&l->rest, "detect")) {
         rc = take_time(l, &cause->detect_s);
     }
-    if (rc == 0 && take_word(l, "replace")) {
+    if (rc == 0 && ty_text_take_word(&l->rest, "replace")) {
         rc = take_time(l, &cause->replace_s);
     }
-    cause->drained = !take_word(l, "healed");
-    skip_blanks(l);
+    cause->drained = !ty_text_take_word(&l->rest, "healed");
+    ty_text_skip_blanks(&l->rest);
     return rc == 0 && *l->rest != '\0' ? wrong(l, "a word too many") : rc;
 }
 

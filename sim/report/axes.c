@@ -50,6 +50,15 @@ double ty_scale_at(const struct ty_scale *axis, double value)
     return axis->from + share * (axis->to - axis->from);
 }
 
+void ty_axes_begin(struct ty_text *out, double width, double height)
+{
+    ty_text_add(out,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
+                "font-family=\"sans-serif\" font-size=\"13\">\n"
+                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                width, height);
+}
+
 void ty_axes_text(struct ty_text *out, double x, double y, const char *anchor, const char *text)
 {
     ty_text_add(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);

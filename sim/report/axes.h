@@ -21,6 +21,9 @@ struct ty_scale ty_scale_log(double low, double high, double from, double to);
 
 double ty_scale_at(const struct ty_scale *axis, double value);
 
+/* A white picture of that size; who calls it ends it. */
+void ty_axes_begin(struct ty_text *out, double width, double height);
+
 /* Grid, values and the frame below and to the left. */
 void ty_axes_put(struct ty_text *out, const struct ty_scale *x, const struct ty_scale *y);
 

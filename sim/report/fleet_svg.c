@@ -34,12 +34,8 @@ const char *ty_fleet_colour(enum ty_fleet_state state)
 static void put_head(struct ty_text *out, const struct ty_fleet *f, double height)
 {
     char word[WORD];
-    ty_text_add(out,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
-                "font-family=\"sans-serif\" font-size=\"13\">\n"
-                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-                "<text x=\"24\" y=\"30\" font-size=\"18\" font-weight=\"bold\">",
-                WIDTH, height);
+    ty_axes_begin(out, WIDTH, height);
+    ty_text_add(out, "<text x=\"24\" y=\"30\" font-size=\"18\" font-weight=\"bold\">");
     ty_svg_put_escaped(out,
                        f->run->config->arch.name != NULL ? f->run->config->arch.name : "A job");
     ty_words_seconds(1 / f->job.days.rate, word, sizeof(word));

@@ -253,11 +253,7 @@ void ty_plan_svg(struct ty_text *out, const struct ty_plan_answer *answer)
 {
     struct plot p = {.answer = answer, .out = out};
     double capacity_B = 0;
-    ty_text_add(out,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
-                "font-family=\"sans-serif\" font-size=\"13\">\n"
-                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                WIDTH, answer->n_pareto > 0 ? TABLE + LINE * (NUMBERED + 1) : TOP);
+    ty_axes_begin(out, WIDTH, answer->n_pareto > 0 ? TABLE + LINE * (NUMBERED + 1) : TOP);
     put_title(&p);
     if (answer->n_pareto == 0) {
         ty_axes_text(out, WIDTH / 2, TOP - 12, "middle", "no layout fits");
