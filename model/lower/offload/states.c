@@ -237,7 +237,7 @@ double ty_lower_stashed(const struct ty_lowering *l, const struct ty_pass *pass,
 
 /* ---- the update ---- */
 
-/* The bucket that was reduced `nth` of a stage; NULL: it has fewer. */
+/* Buckets of all stages, in the order in which they are reduced. */
 struct chunks {
     const struct ty_vstage *const *v;
     uint32_t n, stage, at, bucket; /* next one */
