@@ -102,7 +102,8 @@ TY_API void ty_config_free(struct ty_config *config);
 /* What a configuration is read from, the weakest first: a run file, overlays (files of the same
  * form with the keys that differ, such as a calibration writes), settings. */
 struct ty_source {
-    const char *path;
+    const char *path;        /* of the run file, or, with `text`, how messages call it */
+    const char *text;        /* the run file itself; NULL: it is read */
     const char *const *with; /* [n_with] paths */
     size_t n_with;
     const char *const *sets; /* [n_sets] "section.key=value" */
@@ -503,6 +504,7 @@ TY_API int ty_import_kineto(const struct ty_import_options *options, char **repo
 
 struct ty_schedule_options {
     const char *name; /* of a schedule, or the path of a schedule file */
+    const char *text; /* a schedule file itself, which messages then call `name`; NULL: none */
     uint32_t pipeline, micro_batches;
     uint32_t chunks;    /* virtual stages per rank; 0: what the schedule needs */
     uint32_t group;     /* micro-batch group of interleaved schedules; 0: pipeline */

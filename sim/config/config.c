@@ -327,9 +327,9 @@ int ty_loader_docs(struct ty_loader *l, const struct ty_source *source)
     if (!c->docs) {
         return ty_fail_memory(l->err);
     }
-    int rc = ty_loader_doc(l, &c->docs[0], source->path, false);
+    int rc = ty_loader_doc(l, &c->docs[0], source->path, source->text, false);
     for (size_t i = 0; i < source->n_with && rc == 0; i++) {
-        rc = ty_loader_doc(l, &c->docs[i + 1], source->with[i], true);
+        rc = ty_loader_doc(l, &c->docs[i + 1], source->with[i], NULL, true);
     }
     return rc;
 }

@@ -1,4 +1,5 @@
 /* file.c - one file of a configuration: what it is, if it is none. */
+#include <string.h>
 #include <sys/stat.h>
 
 #include "sim/config/load.h"
@@ -21,12 +22,16 @@ static int other_file(struct ty_loader *l, const struct ty_doc *doc)
     return 0;
 }
 
-int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, bool overlay)
+int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, const char *text,
+                  bool overlay)
 {
-    const int rc = ty_doc_load(doc, &l->config->arena, path, l->err);
+    struct ty_arena *arena = &l->config->arena;
+    const int rc = text == NULL ? ty_doc_load(doc, arena, path, l->err)
+                                : ty_doc_parse(doc, arena, path, text, strlen(text), l->err);
     if (rc < 0 && !doc->root) {
         struct stat status;
-        if (rc == TY_EINPUT && !overlay && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        if (rc == TY_EINPUT && !overlay && text == NULL && stat(path, &status) == 0 &&
+            S_ISDIR(status.st_mode)) {
             ty_hint(l->err, "\"trainyard import kineto\" and \"trainyard diff\" read folders of "
                             "PyTorch profiles");
         }

@@ -277,7 +277,7 @@ static struct ty_node *inherit(const struct entry *e, const struct ty_node *root
 /* Another run file; a list of jobs in it would be lost. */
 static int load_file(struct entry *e, struct ty_loader *l, struct ty_doc *doc)
 {
-    int rc = ty_loader_doc(l, doc, e->file, false);
+    int rc = ty_loader_doc(l, doc, e->file, NULL, false);
     if (rc < 0) {
         ty_hint(l->err, "the file is named by the job %s at %s:%u", e->job->name, e->job->at.file,
                 (unsigned)e->job->at.line);

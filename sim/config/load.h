@@ -29,8 +29,10 @@ static inline void ty_loader_note(struct ty_loader *l, enum ty_section_index sec
     }
 }
 
-/* Reads one file of sections; one whose root is no mapping ends the load. */
-int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, bool overlay);
+/* Reads one file of sections, or its `text` where that is not NULL; one whose root is no mapping
+ * ends the load. */
+int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, const char *text,
+                  bool overlay);
 
 /* Reads the run file and the overlays of a source. */
 int ty_loader_docs(struct ty_loader *l, const struct ty_source *source);

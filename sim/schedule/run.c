@@ -258,10 +258,11 @@ static bool is_file(const char *name)
 static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o,
                      struct ty_err *err)
 {
-    const char *text;
-    size_t len;
+    const char *text = o->text;
+    size_t len = text != NULL ? strlen(text) : 0;
     struct ty_slots_file file;
-    int rc = ty_file_read(&r->arena, o->name, TY_SLOTS_MAX_BYTES, &text, &len, err);
+    int rc =
+        text != NULL ? 0 : ty_file_read(&r->arena, o->name, TY_SLOTS_MAX_BYTES, &text, &len, err);
     if (rc == 0) {
         rc = ty_slots_read(&file, o->name, text, len, &r->arena, err);
     }
@@ -324,7 +325,7 @@ int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, do
     int rc = parse_times(o->times, &r->times, err);
     divide(&r->times, pieces);
     if (rc == 0) {
-        rc = is_file(o->name) ? read_file(r, o, err) : generate(r, o, err);
+        rc = o->text != NULL || is_file(o->name) ? read_file(r, o, err) : generate(r, o, err);
     }
     return rc == 0 ? execute(r, err) : rc;
 }

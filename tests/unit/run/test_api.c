@@ -34,6 +34,32 @@ START_TEST(options_may_be_left_out)
 }
 END_TEST
 
+/* For a caller that has no files: a page in a browser, a program that makes run files. */
+START_TEST(a_text_takes_the_place_of_a_file_and_messages_call_it_by_its_name)
+{
+    struct ty_err *err = ty_err_new();
+    struct ty_config *config;
+    struct ty_source source = {.path = "job", .text = yaml};
+    ck_assert_int_eq(ty_config_read(&config, &source, err), 0);
+    ck_assert_str_eq(ty_config_input(config, 0), "job");
+    ty_config_free(config);
+    source.text = "model: {preset: llama-7b, layer: 4}\n";
+    ck_assert_int_lt(ty_config_read(&config, &source, err), 0);
+    ck_assert_ptr_nonnull(strstr(ty_err_text(err), "job:1:27: model.layer: unknown key"));
+    ty_err_clear(err);
+    char *text;
+    struct ty_schedule_options schedule = {
+        .name = "by hand", .text = "rank 0: F0.0 B0.0\n", .format = "slots"};
+    ck_assert_int_eq(ty_schedule_show(&schedule, &text, err), 0);
+    ck_assert_ptr_nonnull(strstr(text, "rank 0: F0.0 B0.0\n"));
+    ty_text_free(text);
+    schedule.text = "rank 0: B0.0 F0.0\n";
+    ck_assert_int_lt(ty_schedule_show(&schedule, &text, err), 0);
+    ck_assert_ptr_nonnull(strstr(ty_err_text(err), "by hand"));
+    ty_err_free(err);
+}
+END_TEST
+
 START_TEST(messages_add_up_until_they_are_cleared)
 {
     struct quick_run q = quick_run(yaml, NULL, NULL);
@@ -138,4 +164,5 @@ END_TEST
 TY_SUITE("api", messages_add_up_until_they_are_cleared,
          an_engine_that_there_is_not_leaves_the_run_as_it_was, options_may_be_left_out,
          what_is_asked_too_early_is_refused_and_nothing_handed_out,
-         what_is_not_there_is_not_handed_out, a_text_is_made_fit_to_be_shown_in_place)
+         what_is_not_there_is_not_handed_out, a_text_is_made_fit_to_be_shown_in_place,
+         a_text_takes_the_place_of_a_file_and_messages_call_it_by_its_name)
