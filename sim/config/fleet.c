@@ -80,6 +80,16 @@ const struct ty_field ty_fleet_fields[] = {
     ROW(drained, QUANTITY, .dim = TY_DIM_RATIO, .max = 1, .fallback = "100 %",
         .doc = "share of the failures of nodes after which the node has to be repaired; after the "
                "others a restart will do"),
+    AT("elastic", elastic.on, BOOL, .inner = "replicas", .fallback = "false",
+       .doc =
+           "whether a job goes on with a smaller batch while replicas are away whose nodes fail, "
+           "in place of a restart of all; it takes layout.zero 0, or layout.shard below all "
+           "data ranks"),
+    SECONDS("elastic.regroup", elastic.regroup_s, "30 s",
+            "for which all replicas stop when one leaves, after it was found, and when it returns "
+            "(guess: new communicators)"),
+    AT("elastic.least", elastic.least, QUANTITY, .dim = TY_DIM_RATIO, .max = 1, .fallback = "50 %",
+       .doc = "share of the replicas below which the job waits (guess)"),
     AT("planned", planned.per_day, QUANTITY, .inner = "per_day", .dim = TY_DIM_COUNT, .max = 1000,
        .fallback = "0", .doc = "stops a day before which nothing is lost (Llama 3: 47 in 54 days)"),
     AT("stragglers", stragglers.spread, QUANTITY, .inner = "spread", .dim = TY_DIM_RATIO,

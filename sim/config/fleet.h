@@ -39,6 +39,12 @@ struct ty_fleet_options {
     double repair_s;                    /* of a node */
     double drained;                     /* share of nodes' failures that take the node away */
     struct {
+        bool on;
+        uint32_t nodes;   /* of what leaves at a time; 0: not elastic. By ty_fleet_work_out */
+        double regroup_s; /* when one leaves or returns */
+        double least;     /* share of them */
+    } elastic;            /* replicas leave, the job goes on */
+    struct {
         double per_day;
         double each_s;
     } planned; /* stops before which nothing is lost */

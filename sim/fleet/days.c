@@ -24,7 +24,8 @@ enum draw {
     DRAW_LIFE,
     DRAW_RESTART,
     DRAW_HEALS,
-    DRAW_CAUSE
+    DRAW_CAUSE,
+    DRAW_REPLICA
 };
 
 struct play {
@@ -32,6 +33,7 @@ struct play {
     double length_s;
     uint64_t seed, number;
     double scale_s; /* of the Weibull distribution: its mean is 1 / rate */
+    double rarer;   /* failures that stop a whole job, than all of them: so many times */
     ty_days_fn *tell;
     void *arg;
     struct ty_days_sums *sums;
@@ -39,16 +41,19 @@ struct play {
     double now_s;
     double life_s; /* until the next failure, of time that counts */
     double next_stop_s;
+    uint64_t drawn;    /* failures, also of what is away */
     uint32_t memories; /* checkpoints since the last to storage from where work goes on */
+    double into_s;     /* further than that, when a replica left or returned */
 
     double *repaired_s; /* [spares + 1] a ring: when nodes are back, in rising order */
     uint32_t first, n_away;
+    struct ty_away away; /* of an elastic job */
 };
 
 /* In (0, 1). */
 static double uniform(const struct play *p, enum draw what)
 {
-    const uint64_t bits = ty_hash4(p->seed, p->number, p->sums->failures, what);
+    const uint64_t bits = ty_hash4(p->seed, p->number, p->drawn, what);
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
 
@@ -108,29 +113,51 @@ static struct round where(const struct ty_days *d, double y_s)
 /* How far into a round a stretch begins; periods may be infinite. */
 static double begun_s(const struct play *p)
 {
-    return p->memories > 0 ? p->memories * (p->d->every_s + p->d->stall_s) : 0;
+    return (p->memories > 0 ? p->memories * (p->d->every_s + p->d->stall_s) : 0) + p->into_s;
+}
+
+/* Stalls of that. */
+static double begun_stall_s(const struct play *p)
+{
+    return p->into_s > 0 ? where(p->d, begun_s(p)).stall_s : p->memories * p->d->stall_s;
+}
+
+/* Share of the replicas that work. */
+static double there(const struct play *p)
+{
+    const uint32_t n = p->d->replicas.n;
+    return n == 0 ? 1 : (double)(n - ty_away_count(&p->away)) / n;
 }
 
 /* `kept_s` of a stretch of work is progress; below 0: so much is lost of what came before. */
 static void spend_working(struct play *p, double s, double stall_s, double kept_s)
 {
-    p->sums->s[TY_FLEET_WORK] += kept_s;
-    p->sums->s[TY_FLEET_CHECKPOINT] += stall_s;
-    p->sums->s[TY_FLEET_LOST] += s - stall_s - kept_s;
+    const double part = there(p);
+    p->sums->s[TY_FLEET_WORK] += part * kept_s;
+    p->sums->s[TY_FLEET_CHECKPOINT] += part * stall_s;
+    p->sums->s[TY_FLEET_LOST] += part * (s - stall_s - kept_s);
+    p->sums->s[TY_FLEET_REPLICAS] += (1 - part) * s;
     if (p->tell != NULL && s > 0) {
         p->tell(p->arg, TY_FLEET_WORK, p->now_s, p->now_s + s, s - stall_s - kept_s);
     }
     p->now_s += s;
 }
 
+/* Works for s; checkpoints go on as if nothing were after it. */
+static void work_on(struct play *p, double s)
+{
+    const double before_s = begun_s(p);
+    const double stall_s = where(p->d, before_s + s).stall_s - begun_stall_s(p);
+    spend_working(p, s, stall_s, s - stall_s);
+    p->into_s += s;
+}
+
 /* Works for s, then stops as it likes: nothing is lost. */
 static void work(struct play *p, double s)
 {
-    const struct ty_days *d = p->d;
-    const double before_s = begun_s(p);
-    const double stall_s = where(d, before_s + s).stall_s - p->memories * d->stall_s;
-    spend_working(p, s, stall_s, s - stall_s);
+    work_on(p, s);
     p->memories = 0;
+    p->into_s = 0;
 }
 
 /* Whether a failure leaves what is in the memory of other nodes. */
@@ -143,16 +170,18 @@ static bool survives(const struct play *p)
 static bool work_and_fail(struct play *p, double s)
 {
     const struct ty_days *d = p->d;
-    const double m = p->memories;
-    const double y_s = begun_s(p) + s;
+    const double y_s = begun_s(p) + s, stall_s = begun_stall_s(p);
+    const bool within = p->into_s > 0; /* work of this round was done before this stretch */
+    const double m = within ? 0 : p->memories, done_s = within ? begun_s(p) - stall_s : 0;
     const struct round r = where(d, y_s);
     const bool heals = survives(p);
     const double durable = where(d, fmax(y_s - d->durable_after_s, 0)).stored * d->store_every;
     /* What storage is still being written from outlives the failure with the memory. */
     const double taken = heals ? r.taken : durable;
     p->memories = heals ? (uint32_t)(r.taken - r.stored * d->store_every) : 0;
+    p->into_s = 0;
     const double kept_s = taken == m ? 0 : (taken - m) * d->every_s; /* no period may end */
-    spend_working(p, s, r.stall_s - m * d->stall_s, kept_s);
+    spend_working(p, s, r.stall_s - stall_s, kept_s - done_s);
     return heals;
 }
 
@@ -183,13 +212,14 @@ static void recover(struct play *p, bool from_memory)
     const struct ty_days *d = p->d;
     for (bool again = true; again && p->now_s < p->length_s;) {
         p->sums->failures++;
+        p->drawn++;
         const struct ty_days_cause *cause = draw_cause(p);
         spend(p, TY_FLEET_DETECT, cause->wait_s);
         if (cause->drained) {
             replace(p);
         }
         const double restart_s = from_memory ? d->memory_restart_s : d->restart_s;
-        const double life_s = draw_life(p, DRAW_RESTART);
+        const double life_s = draw_life(p, DRAW_RESTART) * p->rarer;
         again = life_s < restart_s;
         spend(p, TY_FLEET_RESTART, again ? life_s : restart_s);
         if (again && from_memory && !survives(p)) {
@@ -200,6 +230,90 @@ static void recover(struct play *p, bool from_memory)
         }
     }
     p->life_s = draw_life(p, DRAW_LIFE);
+    ty_away_restart(&p->away);
+}
+
+/* ---- replicas ---- */
+
+/* Takes in replicas that are back, and waits while too few are there. */
+static void regroup(struct play *p)
+{
+    const struct ty_replicas *r = &p->d->replicas;
+    bool back = ty_away_advance(&p->away, p->now_s);
+    while (p->now_s < p->length_s && r->n - ty_away_count(&p->away) < r->least) {
+        spend(p, TY_FLEET_REPLICAS, ty_away_next_s(&p->away) - p->now_s);
+        back |= ty_away_advance(&p->away, p->now_s);
+    }
+    if (back) {
+        spend(p, TY_FLEET_RESTART, r->regroup_s);
+    }
+}
+
+/* Works until a failure that takes a replica, unless what it hits is away already. */
+static void lose_replica(struct play *p, const struct ty_days_cause *cause)
+{
+    const struct ty_days *d = p->d;
+    work_on(p, p->life_s);
+    p->drawn++;
+    if (uniform(p, DRAW_REPLICA) < there(p)) {
+        p->sums->failures++;
+        ty_away_leave(&p->away, p->now_s + cause->wait_s + d->replicas.regroup_s, cause->drained);
+        spend(p, TY_FLEET_DETECT, cause->wait_s);
+        spend(p, TY_FLEET_RESTART, d->replicas.regroup_s);
+        regroup(p);
+    }
+    p->life_s = draw_life(p, DRAW_LIFE);
+}
+
+/* The cause of the failure that comes next, if it takes a replica only. */
+static const struct ty_days_cause *leaving(struct play *p)
+{
+    if (p->d->replicas.n == 0) {
+        return NULL;
+    }
+    p->drawn++;
+    const struct ty_days_cause *cause = draw_cause(p);
+    p->drawn--;
+    return cause->leaves ? cause : NULL;
+}
+
+/* ---- a history ---- */
+
+/* What comes first: a failure, a stop, a replica. */
+static void play_on(struct play *p)
+{
+    const double stop_s = fmin(p->length_s, fmax(p->next_stop_s, p->now_s)) - p->now_s;
+    const double back_s =
+        p->d->replicas.n > 0 ? fmax(ty_away_next_s(&p->away) - p->now_s, 0) : INFINITY;
+    if (p->life_s < fmin(stop_s, back_s)) {
+        const struct ty_days_cause *cause = leaving(p);
+        if (cause != NULL) {
+            lose_replica(p, cause);
+        } else {
+            recover(p, work_and_fail(p, p->life_s));
+        }
+    } else if (back_s < stop_s) {
+        work_on(p, back_s);
+        p->life_s -= back_s;
+        regroup(p);
+    } else {
+        work(p, stop_s);
+        p->life_s -= stop_s;
+        if (p->now_s < p->length_s) {
+            spend(p, TY_FLEET_PLANNED, p->d->planned_s);
+            p->next_stop_s = p->now_s + p->d->planned_every_s;
+        }
+    }
+}
+
+/* A restart of all is not stopped by what takes a replica only. */
+static double rarer(const struct ty_days *d)
+{
+    double whole = 0;
+    for (uint32_t i = 0; i < d->n_causes; i++) {
+        whole += d->cause[i].leaves ? 0 : d->cause[i].rate;
+    }
+    return d->replicas.n == 0 ? 1 : whole > 0 ? d->rate / whole : INFINITY;
 }
 
 int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64_t number,
@@ -219,22 +333,19 @@ int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64
             return TY_ENOMEM;
         }
     }
+    if (d->replicas.n > 0 && ty_away_init(&p.away, &d->replicas, d->spares, d->repair_s) < 0) {
+        ty_away_release(&p.away);
+        free(p.repaired_s);
+        return TY_ENOMEM;
+    }
     p.scale_s = d->rate > 0 ? 1 / (d->rate * tgamma(1 + 1 / d->shape)) : INFINITY;
+    p.rarer = rarer(d);
     p.life_s = draw_life(&p, DRAW_LIFE);
     p.next_stop_s = d->planned_s > 0 ? d->planned_every_s : INFINITY;
     while (p.now_s < length_s) {
-        const double until_s = fmin(length_s, fmax(p.next_stop_s, p.now_s)) - p.now_s;
-        if (p.life_s < until_s) {
-            recover(&p, work_and_fail(&p, p.life_s));
-            continue;
-        }
-        work(&p, until_s);
-        p.life_s -= until_s;
-        if (p.now_s < length_s) {
-            spend(&p, TY_FLEET_PLANNED, d->planned_s);
-            p.next_stop_s = p.now_s + d->planned_every_s;
-        }
+        play_on(&p);
     }
+    ty_away_release(&p.away);
     free(p.repaired_s);
     return 0;
 }

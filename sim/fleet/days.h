@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "sim/config/fleet.h"
+#include "sim/fleet/replicas.h"
 
 /* What a job does at a moment: id, name, what it is. */
 #define TY_FLEET_STATES(X)                                                                         \
@@ -22,6 +23,7 @@
     X(DETECT, "detect", "until a failure is found and a node replaced")                            \
     X(RESTART, "restart", "processes, communicators and states are brought up")                    \
     X(SPARES, "spares", "fewer nodes than the job needs, until one is repaired")                   \
+    X(REPLICAS, "replicas", "the part of those that are away, of an elastic job")                  \
     X(PLANNED, "planned", "stops that were planned")
 
 enum ty_fleet_state {
@@ -40,6 +42,7 @@ struct ty_days_cause {
     double rate;   /* a second */
     double wait_s; /* until a restart may begin */
     bool drained;  /* a node has to be repaired */
+    bool leaves;   /* of an elastic job: takes replicas, and the others go on */
 };
 #define TY_DAYS_CAUSES 65u
 
@@ -59,6 +62,7 @@ struct ty_days {
     uint32_t spares;                    /* TY_FLEET_SPARES_ENOUGH: never too few */
     double planned_every_s, planned_s;  /* a stop begins so long after the last one, and lasts;
                                         * nothing is lost. 0: none */
+    struct ty_replicas replicas;
 };
 
 /* Told of each stretch of a history, in rising order without holes; LOST is told as WORK until it

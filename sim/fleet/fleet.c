@@ -16,9 +16,10 @@ double ty_fleet_restart_s(const struct ty_fleet_options *o, uint32_t gpus)
 }
 
 static void add_cause(struct ty_days *d, const char *name, double per_day, double wait_s,
-                      bool drained)
+                      bool drained, bool leaves)
 {
-    d->cause[d->n_causes++] = (struct ty_days_cause){name, per_day / TY_DAY_S, wait_s, drained};
+    d->cause[d->n_causes++] =
+        (struct ty_days_cause){name, per_day / TY_DAY_S, wait_s, drained, leaves};
     d->rate += per_day / TY_DAY_S;
 }
 
@@ -26,17 +27,33 @@ static void add_cause(struct ty_days *d, const char *name, double per_day, doubl
 static void add_causes(struct ty_days *d, const struct ty_fleet_options *o, uint32_t nodes)
 {
     const double wait_s = o->detect_s + o->replace_s;
+    const bool leaves = d->replicas.n > 0;
     for (uint32_t i = 0; i < o->n_causes; i++) {
         const struct ty_fleet_cause *c = &o->cause[i];
         add_cause(d, c->name, c->per_1000_node_days / 1000 * nodes, c->detect_s + c->replace_s,
-                  c->drained);
+                  c->drained, leaves);
     }
     if (o->n_causes == 0) {
         const double per_day = o->failures_per_1000_node_days / 1000 * nodes;
-        add_cause(d, "nodes", per_day * o->drained, wait_s, true);
-        add_cause(d, "nodes, healed", per_day * (1 - o->drained), wait_s, false);
+        add_cause(d, "nodes", per_day * o->drained, wait_s, true, leaves);
+        add_cause(d, "nodes, healed", per_day * (1 - o->drained), wait_s, false, leaves);
     }
-    add_cause(d, "job", o->job_failures_per_day, wait_s, false);
+    add_cause(d, "job", o->job_failures_per_day, wait_s, false, false);
+}
+
+/* What leaves at a time, of a job with room for two of them. */
+static struct ty_replicas replicas_of(const struct ty_fleet_options *o, uint32_t nodes,
+                                      uint32_t gpus)
+{
+    const uint32_t n = o->elastic.nodes > 0 ? nodes / o->elastic.nodes : 0;
+    if (n < 2) {
+        return (struct ty_replicas){.n = 0};
+    }
+    return (struct ty_replicas){.n = n,
+                                .nodes = o->elastic.nodes,
+                                .least = (uint32_t)fmax(ceil(o->elastic.least * n), 1),
+                                .restart_s = ty_fleet_restart_s(o, gpus / n),
+                                .regroup_s = o->elastic.regroup_s};
 }
 
 static struct ty_days days_of(const struct ty_fleet_options *o, uint32_t nodes, uint32_t gpus)
@@ -56,19 +73,24 @@ static struct ty_days days_of(const struct ty_fleet_options *o, uint32_t nodes, 
         .spares = o->spares,
         .planned_every_s = stops ? TY_DAY_S / o->planned.per_day - o->planned.each_s : 0,
         .planned_s = stops ? o->planned.each_s : 0,
+        .replicas = replicas_of(o, nodes, gpus),
     };
     add_causes(&d, o, nodes);
     return d;
 }
 
-/* Of a failure, mean. */
-static double wait_of(const struct ty_days *d)
+/* Failures a second that stop the whole job, or take replicas; `wait_s` is the mean of them. */
+static double rate_of(const struct ty_days *d, bool leaves, double *wait_s)
 {
-    double sum = 0;
+    double rate = 0, sum = 0;
     for (uint32_t i = 0; i < d->n_causes; i++) {
-        sum += d->cause[i].rate * d->cause[i].wait_s;
+        if (d->cause[i].leaves == leaves) {
+            rate += d->cause[i].rate;
+            sum += d->cause[i].rate * d->cause[i].wait_s;
+        }
     }
-    return d->rate > 0 ? sum / d->rate : 0;
+    *wait_s = rate > 0 ? sum / rate : 0;
+    return rate;
 }
 
 /* Nodes in repair at a time, if there were never too few. */
@@ -83,12 +105,14 @@ static double load_of(const struct ty_days *d)
 
 static struct ty_renewal renewal_of(const struct ty_days *d)
 {
+    double wait_s;
+    const double rate = rate_of(d, false, &wait_s);
     return (struct ty_renewal){
-        .rate = d->rate,
+        .rate = rate,
         .every_s = d->every_s,
         .stall_s = d->store_stall_s,
         .durable_after_s = d->durable_after_s,
-        .wait_s = wait_of(d),
+        .wait_s = wait_s,
         .restart_s = d->restart_s,
         .store_every = d->store_every,
         .memory_stall_s = d->stall_s,
@@ -103,11 +127,46 @@ static double shortest(const struct ty_days *d)
     return (d->durable_after_s - d->store_stall_s) / d->store_every - d->stall_s;
 }
 
+#define ROUNDS 20u /* until nodes in repair and the time in which nodes fail agree */
+
+/* An elastic job: what its whole failures leave of the time, in `share`, is shared with replicas
+ * that leave and return. */
+static void share_with_replicas(struct ty_fleet_job *job)
+{
+    const struct ty_days *d = &job->days;
+    double *share = job->share;
+    const double on = share[TY_FLEET_WORK] + share[TY_FLEET_CHECKPOINT] + share[TY_FLEET_LOST];
+    job->elastic.rate = rate_of(d, true, &job->elastic.wait_s);
+    struct ty_replicas_mean mean = {.running = 1, .there = 1};
+    double all = 1, detect = 0, regroup = 0, waits = 0;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        /* Nothing fails while others are looked for; they come nearer all the same. */
+        const double works = on / (1 + (detect + regroup) / (1 - share[TY_FLEET_PLANNED]));
+        mean = ty_replicas_mean(&d->replicas, job->elastic.rate * d->replicas.restart_s * works,
+                                job->load * on / all * mean.there, d->spares);
+        const double fail = job->elastic.rate * mean.there; /* a second of work */
+        detect = on * fail * job->elastic.wait_s;
+        regroup = on * fail * 2 * d->replicas.regroup_s;
+        waits = on * (1 - mean.running) / mean.running;
+        all = 1 + (detect + regroup + waits) / (1 - share[TY_FLEET_PLANNED]);
+    }
+    for (int i = 0; i < TY_N_FLEET_STATES; i++) {
+        const bool works = i == TY_FLEET_WORK || i == TY_FLEET_CHECKPOINT || i == TY_FLEET_LOST;
+        share[i] *= works ? mean.there / all : i == TY_FLEET_PLANNED ? 1 : 1 / all;
+    }
+    job->elastic.detect = detect / all;
+    job->elastic.restart = regroup / all;
+    job->elastic.replicas = (waits + on * (1 - mean.there)) / all;
+    share[TY_FLEET_DETECT] += job->elastic.detect;
+    share[TY_FLEET_RESTART] += job->elastic.restart;
+    share[TY_FLEET_REPLICAS] = job->elastic.replicas;
+}
+
 void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32_t gpus,
                   struct ty_fleet_job *job)
 {
+    *job = (struct ty_fleet_job){.days = days_of(options, nodes, gpus)};
     struct ty_days *d = &job->days;
-    *d = days_of(options, nodes, gpus);
     job->renewal = renewal_of(d);
     d->every_s = options->checkpoint.every_s > 0
                      ? options->checkpoint.every_s
@@ -118,8 +177,8 @@ void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32
     const struct ty_renewal_shares r = ty_renewal_shares(&job->renewal);
     const double planned = d->planned_s / (d->planned_every_s + d->planned_s);
     const double stops = d->planned_s > 0 ? planned : 0;
-    const double waits =
-        d->spares == TY_FLEET_SPARES_ENOUGH ? 0 : ty_erlang_loss(d->spares + 1, job->load);
+    const bool never = d->spares == TY_FLEET_SPARES_ENOUGH || d->replicas.n > 0;
+    const double waits = never ? 0 : ty_erlang_loss(d->spares + 1, job->load);
     const double rest = (1 - stops) * (1 - waits);
     const double share[TY_N_FLEET_STATES] = {
         [TY_FLEET_WORK] = rest * r.goodput,
@@ -131,17 +190,25 @@ void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32
         [TY_FLEET_PLANNED] = stops,
     };
     memcpy(job->share, share, sizeof(share));
+    if (d->replicas.n > 0) {
+        share_with_replicas(job);
+    }
 }
 
 double ty_fleet_cause_share(const struct ty_fleet_job *job, const struct ty_days_cause *cause)
 {
-    const double mean_s = job->renewal.wait_s;
     if (!(cause->rate > 0)) {
         return 0;
     }
-    return cause->rate / job->days.rate *
-           (job->share[TY_FLEET_LOST] + job->share[TY_FLEET_RESTART] +
-            (mean_s > 0 ? job->share[TY_FLEET_DETECT] * cause->wait_s / mean_s : 0));
+    const bool leaves = cause->leaves;
+    const double rate = leaves ? job->elastic.rate : job->renewal.rate;
+    const double mean_s = leaves ? job->elastic.wait_s : job->renewal.wait_s;
+    const double detect =
+        leaves ? job->elastic.detect : job->share[TY_FLEET_DETECT] - job->elastic.detect;
+    const double others =
+        leaves ? job->elastic.restart + job->elastic.replicas
+               : job->share[TY_FLEET_LOST] + job->share[TY_FLEET_RESTART] - job->elastic.restart;
+    return cause->rate / rate * (others + (mean_s > 0 ? detect * cause->wait_s / mean_s : 0));
 }
 
 /* What cannot be, of values that are right by themselves. */
@@ -181,6 +248,30 @@ void ty_fleet_resized(const struct ty_fleet *f, double gpus, struct ty_fleet_job
                  job);
 }
 
+/* How many nodes leave at a time; not all of them can be one replica. */
+static int find_replicas(const struct ty_run *run, struct ty_fleet *f, struct ty_err *err)
+{
+    const struct ty_section *section = &run->config->sections[TY_SECTION_FLEET];
+    const struct ty_layout *l = &run->config->layout;
+    const uint32_t n = f->options.elastic.on ? ty_replicas_of(run) : 1;
+    if (n == 0) {
+        return ty_fail_memory(err);
+    }
+    f->options.elastic.nodes = f->options.elastic.on ? f->nodes / n : 0;
+    if (!f->options.elastic.on || n > 1) {
+        return 0;
+    }
+    if (l->data == 1) {
+        return ty_check_fail(section, "elastic", err,
+                             "true, and there is one replica; give layout.data of 2 or more");
+    }
+    return ty_check_fail(section, "elastic", err,
+                         "true, and no replica can leave: the %u data ranks keep one copy of all "
+                         "states, or share nodes; give layout.zero 0, or layout.shard of fewer "
+                         "ranks, on nodes of their own",
+                         (unsigned)l->data);
+}
+
 int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories, uint32_t threads,
                       struct ty_fleet *fleet, struct ty_err *err)
 {
@@ -193,8 +284,12 @@ int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories,
     f->checkpoint = ty_fleet_checkpoint(run);
     f->options = ty_fleet_resolve(run, &f->checkpoint);
     const struct ty_fleet_options *options = &f->options;
+    int rc = find_replicas(run, f, err);
+    if (rc < 0) {
+        return rc;
+    }
     ty_fleet_job(options, f->nodes, f->gpus, &f->job);
-    const int rc = check(run, &f->job, err);
+    rc = check(run, &f->job, err);
     if (rc < 0) {
         return rc;
     }

@@ -11,12 +11,17 @@
 #include "sim/fleet/renewal.h"
 #include "sim/run/figures.h"
 
-/* A job of so many nodes, whatever it computes. */
+/* A job of so many nodes, whatever it computes. `renewal` is of what stops all of it. */
 struct ty_fleet_job {
     struct ty_days days;             /* what is played */
     struct ty_renewal renewal;       /* the same without spares and planned stops */
     double load;                     /* nodes in repair at a time, if it never had too few */
     double share[TY_N_FLEET_STATES]; /* in closed form; add up to 1 */
+    struct {
+        double rate;                      /* failures a second that take replicas */
+        double wait_s;                    /* mean of them */
+        double detect, restart, replicas; /* of the shares, what they take */
+    } elastic;                            /* 0: it is not */
 };
 void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32_t gpus,
                   struct ty_fleet_job *job);

@@ -114,6 +114,7 @@ static void put_json(struct ty_text *t, const struct ty_fleet *f)
     ty_json_real(&j, "checkpoint_bytes", f->checkpoint.bytes);
     ty_json_real(&j, "checkpoint_gpu_bytes", f->checkpoint.gpu_bytes);
     ty_json_real(&j, "restart_s", job->days.restart_s);
+    ty_json_whole(&j, "elastic_replicas", job->days.replicas.n);
     ty_json_real(&j, "goodput", job->share[TY_FLEET_WORK]);
     ty_json_real(&j, "goodput_mfu", f->goodput_mfu);
     ty_json_real(&j, "tokens_per_day", f->tokens_per_day);
@@ -152,6 +153,9 @@ static void put_states(struct ty_text *t, const struct ty_fleet *f)
 {
     ty_text_add(t, "where the time goes         closed form      played\n");
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
+        if (!ty_fleet_knows(f, i)) {
+            continue;
+        }
         char label[64];
         (void)snprintf(label, sizeof(label), "%s",
                        i == TY_FLEET_WORK ? "goodput"
@@ -264,6 +268,13 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
         ty_words_seconds(1 / d->rate, a, sizeof(a));
         ty_snprintf(line, sizeof(line), "%s, %.2f a day", a, d->rate * TY_DAY_S);
         put_line(t, "between failures", line);
+    }
+    if (d->replicas.n > 0) {
+        ty_words_seconds(d->replicas.restart_s, a, sizeof(a));
+        ty_snprintf(line, sizeof(line), "%u replicas of %u node%s, each back after %s or more",
+                    (unsigned)d->replicas.n, (unsigned)d->replicas.nodes,
+                    d->replicas.nodes == 1 ? "" : "s", a);
+        put_line(t, "elastic", line);
     }
     if (!isinf(d->every_s)) {
         ty_words_seconds(d->every_s, a, sizeof(a));

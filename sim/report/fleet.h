@@ -19,6 +19,12 @@ void ty_fleet_svg(struct ty_text *text, const struct ty_fleet *fleet,
                   const struct ty_fleet_history *history);
 
 /* Of the page and the legend: in words, and its colour. */
+/* Whether a job can be in that state: what only elastic ones know is left out for others. */
+static inline bool ty_fleet_knows(const struct ty_fleet *f, int state)
+{
+    return state != TY_FLEET_REPLICAS || f->job.days.replicas.n > 0;
+}
+
 const char *ty_fleet_state_words(enum ty_fleet_state state);
 const char *ty_fleet_colour(enum ty_fleet_state state);
 

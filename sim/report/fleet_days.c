@@ -20,6 +20,7 @@ const char *ty_fleet_state_words(enum ty_fleet_state state)
         [TY_FLEET_DETECT] = "failure, until it is found",
         [TY_FLEET_RESTART] = "restart",
         [TY_FLEET_SPARES] = "waits for a node",
+        [TY_FLEET_REPLICAS] = "too few replicas",
         [TY_FLEET_PLANNED] = "planned stop",
     };
     return words[state];
@@ -30,7 +31,7 @@ const char *ty_fleet_state_words(enum ty_fleet_state state)
 static const char letters[TY_N_FLEET_STATES] = {
     [TY_FLEET_WORK] = '=',    [TY_FLEET_CHECKPOINT] = 'c', [TY_FLEET_LOST] = 'x',
     [TY_FLEET_DETECT] = 'D',  [TY_FLEET_RESTART] = 'R',    [TY_FLEET_SPARES] = 'N',
-    [TY_FLEET_PLANNED] = 'P',
+    [TY_FLEET_PLANNED] = 'P', [TY_FLEET_REPLICAS] = 'F',
 };
 
 /* What a cell shows: of what is not work the longest, from a twentieth of the cell on. */
@@ -72,7 +73,7 @@ void ty_fleet_gantt(struct ty_text *t, const struct ty_fleet *f, const struct ty
                 h->length_s > lines * TY_DAY_S ? "... the days after these are not shown\n" : "",
                 (unsigned long long)h->sums.failures, 100 * h->sums.s[TY_FLEET_WORK] / h->length_s);
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
-        if (i != TY_FLEET_CHECKPOINT) {
+        if (i != TY_FLEET_CHECKPOINT && ty_fleet_knows(f, i)) {
             ty_text_add(t, "%s %c %s", i > 0 ? "," : "", letters[i],
                         ty_fleet_state_words((enum ty_fleet_state)i));
         }

@@ -26,7 +26,7 @@ const char *ty_fleet_colour(enum ty_fleet_state state)
         [TY_FLEET_WORK] = "#9fd4bf",    [TY_FLEET_CHECKPOINT] = "#56b4e9",
         [TY_FLEET_LOST] = "#e69f00",    [TY_FLEET_DETECT] = "#d55e00",
         [TY_FLEET_RESTART] = "#0072b2", [TY_FLEET_SPARES] = "#000000",
-        [TY_FLEET_PLANNED] = "#999999",
+        [TY_FLEET_PLANNED] = "#999999", [TY_FLEET_REPLICAS] = "#cc79a7",
     };
     return colours[state];
 }
@@ -48,12 +48,12 @@ static void put_head(struct ty_text *out, const struct ty_fleet *f, double heigh
         ty_version());
 }
 
-static void put_legend(struct ty_text *out)
+static void put_legend(struct ty_text *out, const struct ty_fleet *f)
 {
     double x = LEFT;
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
         const char *words = ty_fleet_state_words((enum ty_fleet_state)i);
-        if (i != TY_FLEET_CHECKPOINT) {
+        if (i != TY_FLEET_CHECKPOINT && ty_fleet_knows(f, i)) {
             ty_text_add(out, "<rect x=\"%.1f\" y=\"64\" width=\"12\" height=\"12\" fill=\"%s\"/>\n",
                         x, ty_fleet_colour((enum ty_fleet_state)i));
             ty_axes_text(out, x + 17, 75, "start", words);
@@ -159,7 +159,7 @@ void ty_fleet_svg(struct ty_text *out, const struct ty_fleet *f, const struct ty
     const double days = fmin(ceil(h->length_s / TY_DAY_S), DAYS_MAX);
     const double plots = f->job.days.rate > 0 ? 2 : 0; /* nothing fails: nothing to choose */
     put_head(out, f, TOP + days * ROW + 40 + plots * (PLOT + 70));
-    put_legend(out);
+    put_legend(out, f);
     const double end = put_days(out, h);
     if (plots > 0) {
         const double every = f->job.days.every_s;

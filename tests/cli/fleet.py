@@ -146,6 +146,28 @@ class Suite(Test):
         again = [fleet(*rates, "run.seed=7").stdout for _ in range(2)]
         self.check("a seed gives the same days", again[0] == again[1] != fleet(*rates).stdout, again)
 
+    def elastic(self):
+        """Replicas leave one by one only if each has all states, on nodes of its own."""
+        def fleet(*sets):
+            words = [w for s in sets for w in ("--set", s)]
+            return self.trainyard("fleet", "fleet.yaml", "--stats", "json", "--set",
+                                  "fleet.elastic=true", *words)
+        apart = "layout.order=[tensor, pipeline, context, data]"
+        rates = ("fleet.failures_per_1000_node_days=100", "fleet.restart=1 h", "fleet.detect=0 s",
+                 "fleet.elastic.regroup=0 s", "fleet.job_failures_per_day=0", "fleet.elastic.least=0")
+        one = json.loads(fleet(apart, "layout.zero=0", *rates).stdout)
+        # A node is away for an hour of ten days and an hour: what else fails costs nothing.
+        self.check("two nodes of two replicas each, which are away on their own",
+                   one["elastic_replicas"] == 2 and abs(one["goodput"] - 240 / 241) < 4e-5
+                   and abs(sum(one["loss"].values()) + one["goodput"] - 1) < 1e-12, one)
+        shared, states = fleet("layout.zero=0", *rates), fleet(apart, "layout.zero=1", *rates)
+        self.check("not those that share nodes, nor those that share states", all(
+            done.returncode == 3 and not done.stdout and "fleet.elastic: true, and no replica can "
+            "leave" in done.stderr for done in (shared, states)), (shared, states))
+        one = fleet("layout.tensor=8", *rates)
+        self.check("nor the only one", one.returncode == 3 and "there is one replica" in one.stderr
+                   and "layout.data of 2 or more" in one.stderr, one)
+
     def checkpoints(self):
         def fleet(*sets):
             words = [w for s in sets for w in ("--set", s)]
@@ -253,6 +275,7 @@ def main():
         suite.sweeps()
         suite.page()
         suite.days()
+        suite.elastic()
         suite.checkpoints()
         suite.causes()
         suite.pictures()

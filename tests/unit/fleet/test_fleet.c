@@ -4,6 +4,7 @@
 
 #include "sim/base/compiler.h"
 #include "sim/fleet/days.h"
+#include "sim/fleet/fleet.h"
 #include "sim/fleet/renewal.h"
 #include "sim/fleet/stragglers.h"
 #include "tests/unit/suite.h"
@@ -283,7 +284,7 @@ START_TEST(a_history_has_no_holes)
     ck_assert_int_eq(ty_days_play(&d, 90 * 86400.0, 1, 0, check_order, &last, &sums), 0);
     ck_assert_double_eq_tol(last, 90 * 86400.0, 1e-6);
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
-        ck_assert_double_gt(sums.s[i], 0);
+        ck_assert(i == TY_FLEET_REPLICAS ? sums.s[i] == 0 : sums.s[i] > 0);
         all += sums.s[i];
     }
     ck_assert_double_eq_tol(all, last, 1e-6);
@@ -291,6 +292,72 @@ START_TEST(a_history_has_no_holes)
     ck_assert_int_eq(ty_days_mean(&d, 1e7, 1, 20, 1, &one), 0);
     ck_assert_int_eq(ty_days_mean(&d, 1e7, 1, 20, 2, &two), 0);
     ck_assert(memcmp(&one, &two, sizeof(one)) == 0);
+}
+END_TEST
+
+/* Elastic jobs: rows with spares enough, too few of them, replicas without which the job waits,
+ * failures of the whole job between, stops. Played within four standard errors, and within what
+ * leaving out the time that others stand while one regroups comes to. */
+START_TEST(replicas_leave_and_return_as_the_closed_form_says)
+{
+    static const struct {
+        uint32_t replicas, nodes, spares;
+        double least, regroup_s, job_per_day, planned_per_day, near;
+    } rows[] = {{16, 32, TY_FLEET_SPARES_ENOUGH, 0.5, 1e-3, 0, 0, 0},
+                {16, 32, TY_FLEET_SPARES_ENOUGH, 0.5, 60, 2, 2, 2e-4},
+                {512, 1, TY_FLEET_SPARES_ENOUGH, 0.99, 30, 0.3, 0, 2e-4},
+                {16, 32, 4, 0.5, 30, 0.3, 0, 1e-3},
+                {512, 1, 8, 0.2, 30, 0.3, 0, 2e-4},
+                {4, 128, TY_FLEET_SPARES_ENOUGH, 1, 30, 0.3, 0, 2e-4}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const uint32_t nodes = rows[i].replicas * rows[i].nodes;
+        const struct ty_fleet_options o = {
+            .failures_per_1000_node_days = 15,
+            .job_failures_per_day = rows[i].job_per_day,
+            .failure_shape = 1,
+            .checkpoint = {.every_s = 900, .stall_s = 10, .store_every = 1},
+            .detect_s = 300,
+            .restart_s = 900,
+            .spares = rows[i].spares,
+            .repair_s = 86400,
+            .drained = 0.8,
+            .elastic = {true, rows[i].nodes, rows[i].regroup_s, rows[i].least},
+            .planned = {rows[i].planned_per_day, 600}};
+        struct ty_fleet_job job;
+        ty_fleet_job(&o, nodes, 8 * nodes, &job);
+        struct ty_days_mean m;
+        ck_assert_int_eq(ty_days_mean(&job.days, 3650 * TY_DAY_S, 1 + i, 20, 1, &m), 0);
+        double closed = 0, played = 0;
+        for (int k = 0; k < TY_N_FLEET_STATES; k++) {
+            ck_assert_double_eq_tol(m.share[k], job.share[k], 4 * m.standard_error + rows[i].near);
+            closed += job.share[k];
+            played += m.share[k];
+        }
+        ck_assert_double_eq_tol(closed, 1, 1e-12);
+        ck_assert_double_eq_tol(played, 1, 1e-9);
+        ck_assert_double_gt(job.share[TY_FLEET_REPLICAS], 0);
+    }
+}
+END_TEST
+
+/* A replica that is away cannot fail, and one that is alone is the job. */
+START_TEST(of_a_job_that_is_not_elastic_nothing_leaves)
+{
+    struct ty_fleet_options o = {.failures_per_1000_node_days = 15,
+                                 .failure_shape = 1,
+                                 .checkpoint = {.every_s = 900, .stall_s = 10, .store_every = 1},
+                                 .detect_s = 300,
+                                 .restart_s = 900,
+                                 .spares = TY_FLEET_SPARES_ENOUGH,
+                                 .repair_s = 86400,
+                                 .drained = 1};
+    struct ty_fleet_job plain, alone;
+    ty_fleet_job(&o, 64, 512, &plain);
+    o.elastic.on = true;
+    o.elastic.nodes = 64;
+    ty_fleet_job(&o, 64, 512, &alone);
+    ck_assert(memcmp(plain.share, alone.share, sizeof(plain.share)) == 0);
+    ck_assert(plain.share[TY_FLEET_REPLICAS] == 0);
 }
 END_TEST
 
@@ -319,7 +386,9 @@ START_TEST(the_slowest_of_many)
 }
 END_TEST
 
-TY_SUITE("fleet", the_slowest_of_many, closed_form_is_that_of_the_table,
-         first_order_is_near_where_little_is_lost, no_other_interval_is_better,
-         days_come_to_what_the_closed_form_says, two_levels_are_those_of_the_table, nothing_fails,
-         spares_follow_erlang, a_history_has_no_holes)
+TY_SUITE("fleet", replicas_leave_and_return_as_the_closed_form_says,
+         of_a_job_that_is_not_elastic_nothing_leaves, the_slowest_of_many,
+         closed_form_is_that_of_the_table, first_order_is_near_where_little_is_lost,
+         no_other_interval_is_better, days_come_to_what_the_closed_form_says,
+         two_levels_are_those_of_the_table, nothing_fails, spares_follow_erlang,
+         a_history_has_no_holes)
