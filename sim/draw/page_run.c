@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "model/parallel.h"
+#include "sim/base/compiler.h"
 #include "sim/base/words.h"
 #include "sim/config/stack.h"
 #include "sim/core/program/say.h"
@@ -258,6 +259,41 @@ static int put_links(struct ty_json *j, const struct ty_run *run, struct ty_err 
     return rc;
 }
 
+/* ---- weeks ---- */
+
+/* Whether the run file asks about more than this step. */
+static bool asks_for_weeks(const struct ty_config *c)
+{
+    for (uint32_t i = 0; i < ty_n_fleet_fields; i++) {
+        const struct ty_origin *origin =
+            ty_field_origin(&c->sections[TY_SECTION_FLEET], &ty_fleet_fields[i]);
+        if (origin->kind >= TY_ORIGIN_FILE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int put_fleet(struct ty_json *j, const struct ty_run *run, struct ty_err *err)
+{
+    static const char *const forms[][2] = {{"report", "json"}, {"svg", "svg"}};
+    int rc = 0;
+    if (!asks_for_weeks(run->config)) {
+        return 0;
+    }
+    ty_json_line(j, 0);
+    ty_json_object(j, "fleet");
+    for (size_t i = 0; i < TY_COUNT(forms) && rc == 0; i++) {
+        const struct ty_fleet_request request = {.form = forms[i][1]};
+        char *text = NULL;
+        rc = ty_run_fleet(run, &request, &text, err);
+        ty_json_text(j, forms[i][0], text != NULL ? text : "");
+        ty_text_free(text);
+    }
+    ty_json_end(j);
+    return rc;
+}
+
 int ty_page_put_run(struct ty_json *j, const struct ty_run *run,
                     const struct ty_selection *selection, bool variants, struct ty_err *err)
 {
@@ -271,6 +307,7 @@ int ty_page_put_run(struct ty_json *j, const struct ty_run *run,
     put_formula(j, run);
     ty_json_line(j, 0);
     rc = ty_report_experts_json(run, j, err);
+    rc = rc < 0 ? rc : put_fleet(j, run, err);
     if (rc == 0 && variants) {
         rc = ty_page_put_schedules(j, run, err);
     }

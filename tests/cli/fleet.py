@@ -109,6 +109,11 @@ class Suite(Test):
         self.trainyard("report", "plain.yaml", "-o", "plain.html")
         want = self.stats("fleet.yaml")
         texts = [(self.folder / name).read_text() for name in ("fleet.html", "plain.html")]
+        fleet = self.trainyard("fleet", "fleet.yaml", "--stats", "json").stdout
+        there = texts[0].find('"fleet":{')
+        shown = json.JSONDecoder().raw_decode(texts[0][there + 8:])[0] if there >= 0 else {}
+        self.check("and the weeks around the step, with their picture", shown.get("report") == fleet
+                   and "day by day" in shown["svg"] and '"fleet":{' not in texts[1], shown)
         self.check("the page has them when they are asked for", all(
             f'"{k}":{json.dumps(want[k])}' in texts[0] for k in NAMES)
             and not any(f'"{k}":' in texts[1] for k in NAMES), [text.find("days_for") for text in texts])

@@ -429,6 +429,7 @@ function paintCards() {
   breakdownCard($('breakdown'), runs);
   othersCard($('others'), runs);
   memoryCard($('memory'), runs);
+  trainingCard($('training'), runs);
 }
 
 /* All that has colours, and the buttons that say what is shown. */
