@@ -485,6 +485,25 @@ struct ty_calibrate_options {
 TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **report, char **overlay,
                         struct ty_err *err);
 
+/* ---- traces for other simulators ---- */
+
+struct ty_export_options {
+    const char *format; /* "chakra" (ASTRA-sim), "goal" (LogGOPSim) */
+    const char *folder; /* that the files go into; made where there is none */
+    const char *ranks;  /* as in ty_trace_options; NULL: all. GOAL has all */
+    const volatile int *stop;
+};
+
+/* Whether an export could be asked for like this; to be called before a long run. (2); (3) for a
+ * format that was not built in. */
+TY_API int ty_run_export_check(const char *format, const char *ranks, struct ty_err *err);
+
+/* Writes what the ranks of a run that ty_run_execute executed do, with what they wait for: files
+ * that the other simulator reads, and README.txt, which says how. `note` receives a line for the
+ * user. (2) for what cannot be asked for, (3). */
+TY_API int ty_run_export(const struct ty_run *run, const struct ty_export_options *options,
+                         char **note, struct ty_err *err);
+
 /* ---- measured profiles ---- */
 
 struct ty_import_options {

@@ -199,6 +199,15 @@ static void complete_value(struct place *at, enum cli_command command, const cha
         }
         say_files(at, at->words);
         return;
+    case CLI_TAKES_EXPORT:
+        if (before == NULL) {
+            puts("");
+            offer(at, "chakra", "", "for ASTRA-sim");
+            offer(at, "goal", "", "for LogGOPSim");
+            return;
+        }
+        say_files(at, at->words);
+        return;
     case CLI_TAKES_FILE:
         say_files(at, at->words);
         return;

@@ -7,7 +7,7 @@
 #define BIT(name) (1u << CLI_##name)
 #define FROM_FILE                                                                                  \
     (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(diff) | BIT(sweep) | BIT(plan) |     \
-     BIT(fleet) | BIT(calibrate))
+     BIT(fleet) | BIT(calibrate) | BIT(export))
 #define ALL ((1u << CLI_N_COMMANDS) - 1)
 
 #define RUN_FILE ".yaml|.yml"
@@ -84,6 +84,12 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "cluster.operators: kernels and collectives then take what they took there.",
      "trainyard import kineto profile -o measured.csv",
      "a folder of profiles becomes a table of kernels and collectives"},
+    {"export", "chakra|goal FILE -o FOLDER", "what every rank does, for other simulators",
+     CLI_TAKES_EXPORT, RUN_FILE, 2,
+     "Runs the run file and writes what its ranks do, and what they wait for, as others read it: "
+     "Chakra execution traces for ASTRA-sim, GOAL for LogGOPSim and ATLAHS. README.txt beside them "
+     "has the command line, the network to ask for, and what the format cannot say.",
+     "trainyard export goal first.yaml -o first.goal", "a step as messages and calculations"},
     {"schedule", "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation",
      CLI_TAKES_SCHEDULE, NULL, 1,
      "A pipeline schedule without a model, by name or from a file of slots or PyTorch's CSV: who "
@@ -150,6 +156,8 @@ const struct cli_option_row cli_option_rows[] = {
      "where the drawing goes; - or left out: standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(init), "FILE", CLI_TAKES_FILE, NULL,
      "where the run file goes, and none may be yet; left out: standard output"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(export), "FOLDER", CLI_TAKES_FILE, NULL,
+     "where the files go, which has to be said; made where there is none"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(import), "TABLE.csv", CLI_TAKES_FILE, NULL,
      "write kernels and collectives as a table for cluster.operators; - is standard output"},
     {"gpus-per-node", 0, CLI_VALUE, AT(gpus_per_node), BIT(import), "N", CLI_TAKES_TEXT, NULL,
@@ -169,6 +177,8 @@ const struct cli_option_row cli_option_rows[] = {
     {"ranks", 0, CLI_VALUE, AT(ranks), BIT(run) | BIT(report) | BIT(diff), "SELECTION",
      CLI_TAKES_WORD, "all|one-per-stage",
      "ranks that are shown: all, 0-15,64, tp=0,dp=0-1, one-per-stage, slowest:8"},
+    {"ranks", 0, CLI_VALUE, AT(ranks), BIT(export), "SELECTION", CLI_TAKES_WORD,
+     "all|one-per-stage", "of chakra: ranks that are written, as --ranks of run; left out: all"},
     {"detail", 0, CLI_VALUE, AT(detail), BIT(run) | BIT(report) | BIT(diff), "LEVEL",
      CLI_TAKES_KEY_WORD, "output.detail", "stage, microbatch, layer or op"},
     {"window", 0, CLI_VALUE, AT(window), BIT(run) | BIT(diff), "FROM:TO", CLI_TAKES_TEXT, NULL,
@@ -193,8 +203,8 @@ const struct cli_option_row cli_option_rows[] = {
     {"force", 0, CLI_FLAG, AT(force), BIT(run) | BIT(diff), NULL, CLI_TAKES_NOTHING, NULL,
      "write traces beyond output.trace_limit"},
     {"engine", 0, CLI_VALUE, AT(engine),
-     BIT(run) | BIT(report) | BIT(diff) | BIT(explain) | BIT(fleet), "auto|sweep|events",
-     CLI_TAKES_KEY_WORD, "run.engine", "which executor"},
+     BIT(run) | BIT(report) | BIT(diff) | BIT(explain) | BIT(fleet) | BIT(export),
+     "auto|sweep|events", CLI_TAKES_KEY_WORD, "run.engine", "which executor"},
     {"seed", 0, CLI_SEED, AT(seed), FROM_FILE, "N", CLI_TAKES_TEXT, NULL,
      "the same as --set run.seed=N"},
     {"show-config", 0, CLI_FLAG, AT(show_config), BIT(check), NULL, CLI_TAKES_NOTHING, NULL,

@@ -19,6 +19,7 @@
     X(fleet)                                                                                       \
     X(calibrate)                                                                                   \
     X(import)                                                                                      \
+    X(export)                                                                                      \
     X(schedule)                                                                                    \
     X(list)
 
@@ -48,6 +49,7 @@ enum cli_takes {
     CLI_TAKES_SCHEDULE,  /* the name of a schedule, or a file */
     CLI_TAKES_CATALOGUE, /* what can be listed */
     CLI_TAKES_IMPORT,    /* "kineto", then files */
+    CLI_TAKES_EXPORT,    /* "chakra" or "goal", then a run file */
 };
 
 struct cli_command_row {

@@ -23,7 +23,7 @@ SHELLS = SOURCE / "sim/manual"
 FOUND = {**os.environ, "PATH": f"{os.path.dirname(BINARY)}:{os.environ['PATH']}"}
 BREAKS = "=:"  # bash splits words there, among others
 COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "plan", "fleet",
-            "calibrate", "import", "schedule", "list"]
+            "calibrate", "import", "export", "schedule", "list"]
 
 
 def call(*words, **more):
@@ -156,7 +156,8 @@ def the_examples_of_the_page_do_what_they_say(folder):
     for line in lines:
         done = call(BINARY, *shlex.split(line)[1:], cwd=folder, timeout=120)
         assert done.returncode == 0, (line, done.stderr)
-    for name in "run.yaml", "step.json", "page.html", "table.csv", "ours.yaml", "measured.csv":
+    for name in ("run.yaml", "step.json", "page.html", "table.csv", "ours.yaml", "measured.csv",
+                 "first.goal/trace.bin"):
         assert (folder / name).stat().st_size > 0, name
 
 

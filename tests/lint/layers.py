@@ -51,6 +51,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/plan": RUN + ["model/parallel", "sim/run", "sim/sweep", "sim/search"],
     "sim/plan/search": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan"],
     "sim/fleet": RUN + ["sim/run"],
+    "sim/exchange": RUN + ["sim/run", "traces/out"],
     "sim/calibrate": RUN + ["sim/run", "sim/sweep"],
     "sim/report": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan",
                           "sim/plan/search", "sim/emit", "sim/fleet", "traces/svg"],

@@ -1,0 +1,80 @@
+/* astra.c - what ASTRA-sim wants beside a trace: system, network, memory. All ranks hang on one
+ * switch, whose way there and back takes the latency of a message.
+ *
+ * Source: astra-sim/astra-sim, extern/network_backend/analytical (GB are 2^30 bytes, npus_count
+ * above 1); inputs/system of its samples. */
+#include "sim/exchange/chakra.h"
+#include "sim/exchange/internal.h"
+
+#define GIB 1073741824.0
+
+static int write_file(struct ty_export *x, const char *name, const char *text)
+{
+    struct ty_out out;
+    const int rc = ty_export_open(x, &out, name);
+    if (rc < 0) {
+        return rc;
+    }
+    ty_out_str(&out, text);
+    return ty_export_close(x, &out, 0);
+}
+
+static int write_network(struct ty_export *x)
+{
+    struct ty_out out;
+    const int rc = ty_export_open(x, &out, "network.yml");
+    if (rc < 0) {
+        return rc;
+    }
+    ty_out_printf(&out,
+                  "topology: [ Switch ]\nnpus_count: [ %u ]\n"
+                  "bandwidth: [ %.9g ]  # GiB/s: %.9g B/s\n"
+                  "latency: [ %.9g ]  # ns of each of the two ways of a message\n",
+                  (unsigned)x->members.program->n_ranks, x->flat.Bps / GIB, x->flat.Bps,
+                  x->flat.latency_s * 1e9 / 2);
+    return ty_export_close(x, &out, 0);
+}
+
+int ty_astra_write(struct ty_export *x)
+{
+    static const char system[] =
+        "{\"scheduling-policy\": \"LIFO\", \"endpoint-delay\": 0,\n"
+        " \"active-chunks-per-dimension\": 1, \"preferred-dataset-splits\": 1,\n"
+        " \"all-reduce-implementation\": [\"ring\"], \"all-gather-implementation\": [\"ring\"],\n"
+        " \"reduce-scatter-implementation\": [\"ring\"],\n"
+        " \"all-to-all-implementation\": [\"direct1\"],\n"
+        " \"collective-optimization\": \"baseline\", \"local-mem-bw\": 1600,\n"
+        " \"roofline-enabled\": 0}\n";
+    int rc = write_file(x, "system.json", system);
+    rc = rc < 0 ? rc : write_file(x, "memory.json", "{\"memory-type\": \"NO_MEMORY_EXPANSION\"}\n");
+    return rc < 0 ? rc : write_network(x);
+}
+
+void ty_astra_about(struct ty_export *x, struct ty_out *readme)
+{
+    ty_out_printf(readme,
+                  "trace.N.et is the Chakra execution trace of rank N, comm.json has the groups. "
+                  "For the analytical back end of ASTRA-sim without congestion:\n\n"
+                  "    AstraSim_Analytical_Congestion_Unaware --workload-configuration=trace \\\n"
+                  "        --comm-group-configuration=comm.json \\\n"
+                  "        --system-configuration=system.json \\\n"
+                  "        --network-configuration=network.yml \\\n"
+                  "        --remote-memory-configuration=memory.json\n\n");
+    if (x->n_ranks < x->members.program->n_ranks) {
+        ty_out_printf(readme,
+                      "These are %u of %u ranks: to be looked at; a simulator needs all.\n\n",
+                      (unsigned)x->n_ranks, (unsigned)x->members.program->n_ranks);
+    }
+    ty_out_str(
+        readme,
+        "The switch has no congestion: a message takes the latency and its bytes, whatever else is "
+        "on the way. direct1, one message of an all-to-all at a time, keeps a rank from sending "
+        "them all at once, each at full speed.\n\n"
+        "What is lost: microseconds are whole, rounded so that the sums of a stream stay right "
+        "(trainyard_ps has picoseconds), and a computation of none counts as 1 ns there. Of a rank "
+        "one communication runs at a time, in the order in which they began here; receives are "
+        "free. Algorithms other than rings and direct messages, what collectives take beside their "
+        "messages, links that are shared, computation that collectives slow down (it has its "
+        "executed time). A broadcast is written as an all-gather of the same tensor, a reduce as "
+        "a reduce-scatter.\n");
+}
