@@ -94,7 +94,7 @@ class Lessons(Test):
 
 
 def main():
-    test = Lessons(sys.argv[1], pathlib.Path(sys.argv[2]))
+    test = Lessons(str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]))
     lessons = sorted((test.top / "docs/tutorial").glob("[0-9]-*.md"))
     test.check("a course of eight", [path.name[0] for path in lessons] == list("12345678"), lessons)
     for path in lessons:
