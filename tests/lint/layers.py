@@ -61,6 +61,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/cli": ["sim"],
     "sim/manual": ["sim", "sim/cli"],
     "sim/mpi": ["sim", "sim/cli"],
+    "sim/wasm": ["sim"],
     "sim": CORE[:1],
 }
 SOURCES = ["sim", "topology", "model", "traces"]

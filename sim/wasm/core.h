@@ -1,0 +1,11 @@
+/* core.h - the library for pages, as data of the library. */
+#ifndef TY_WASM_CORE_H
+#define TY_WASM_CORE_H
+
+#include <stddef.h>
+
+/* The module core.wasm (web.c), compressed by gzip, as base64: one line of n characters, which ends
+ * with a zero; static. NULL where it was not built in: meson setup -Dwasm=enabled. */
+const char *ty_wasm_core(size_t *n);
+
+#endif
