@@ -1,0 +1,244 @@
+"""The shared library by ctypes: its functions, its structures, its errors.
+
+Mirrors sim/trainyard.h. Structures are read and written by the library, so a test compares their
+sizes with those of a compiler.
+"""
+import ctypes
+import ctypes.util
+import os
+import pathlib
+import re
+from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint8,
+                    c_uint16, c_uint32, c_uint64, c_void_p)
+from typing import Any, List, NamedTuple, Optional, Sequence
+
+VERSION = "0.1.0"  # of the header that these structures are like
+
+texts_t = POINTER(c_char_p)
+PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_double)
+
+
+class Source(Structure):
+    _fields_ = [("path", c_char_p), ("text", c_char_p), ("with_", texts_t), ("n_with", c_size_t),
+                ("sets", texts_t), ("n_sets", c_size_t), ("n_against", c_size_t)]
+
+
+COLUMNS = [("start_ps", c_uint64), ("dur_ps", c_uint64), ("rank", c_uint32), ("kind", c_uint32),
+           ("pass_", c_uint32), ("micro_batch", c_uint16), ("stage", c_uint16), ("step", c_uint16),
+           ("layer", c_uint16), ("stream", c_uint8), ("phase", c_uint8), ("category", c_uint8)]
+NAMES = ["kind", "stream", "phase", "category"]
+
+
+class Tasks(Structure):
+    _fields_ = ([("n", c_size_t)] + [(name, POINTER(kind)) for name, kind in COLUMNS]
+                + [(name + "_names", texts_t) for name in NAMES]
+                + [("n_" + name, c_uint32) for name in NAMES])
+
+
+class FleetRequest(Structure):
+    _fields_ = [("days", c_double), ("runs", c_uint32), ("jobs", c_uint32), ("form", c_char_p)]
+
+
+class TraceOptions(Structure):
+    _fields_ = [("ranks", c_char_p), ("detail", c_char_p), ("window", c_char_p),
+                ("order", c_char_p), ("no_bubbles", c_bool), ("force", c_bool),
+                ("stop", POINTER(c_int)), ("counters", c_char_p), ("steps", c_char_p),
+                ("args", c_char_p), ("flows", c_char_p), ("critical", c_char_p),
+                ("progress", c_void_p), ("progress_arg", c_void_p), ("width", c_char_p),
+                ("palette", c_char_p), ("bubbles", c_char_p)]
+
+
+class PageRun(Structure):
+    _fields_ = [("run", c_void_p), ("name", c_char_p), ("trouble", c_char_p)]
+
+
+class SweepSummary(Structure):
+    _fields_ = [("n_rows", c_uint32), ("n_kept", c_uint32), ("n_fit", c_uint32),
+                ("n_not", c_uint32), ("n_invalid", c_uint32), ("fastest", c_uint32),
+                ("fastest_s", c_double), ("best", c_void_p), ("left_out", ctypes.c_char * 1024),
+                ("remark", ctypes.c_char * 512)]
+
+
+class SweepOptions(Structure):
+    _fields_ = [("path", c_char_p), ("rows", c_char_p), ("over", texts_t), ("n_over", c_size_t),
+                ("with_", texts_t), ("n_with", c_size_t), ("sets", texts_t), ("n_sets", c_size_t),
+                ("output", c_char_p), ("jobs", c_uint32), ("resume", c_bool), ("shard", c_uint32),
+                ("n_shards", c_uint32), ("merge", texts_t), ("n_merge", c_size_t),
+                ("uncertain", c_bool), ("summary", POINTER(SweepSummary)), ("progress", c_void_p),
+                ("progress_arg", c_void_p), ("crew", c_void_p)]
+
+
+class PlanOptions(Structure):
+    _fields_ = [("source", Source), ("gpus", c_char_p), ("over", texts_t), ("n_over", c_size_t),
+                ("objective", c_char_p), ("top", c_uint32), ("uneven", c_uint32),
+                ("jobs", c_uint32), ("shard", c_uint32), ("n_shards", c_uint32),
+                ("merge", texts_t), ("n_merge", c_size_t), ("folder", c_char_p),
+                ("resume", c_bool), ("stats", c_char_p), ("emit", c_char_p),
+                ("stop", POINTER(c_int)), ("stopped", POINTER(c_bool)), ("progress", c_void_p),
+                ("progress_arg", c_void_p), ("crew", c_void_p)]
+
+
+class ScheduleOptions(Structure):
+    _fields_ = [("name", c_char_p), ("text", c_char_p), ("pipeline", c_uint32),
+                ("micro_batches", c_uint32), ("chunks", c_uint32), ("group", c_uint32),
+                ("slices", c_uint32), ("times", c_char_p), ("format", c_char_p),
+                ("width", c_uint32), ("svg_width", c_char_p), ("palette", c_char_p),
+                ("bubbles", c_char_p)]
+
+
+class InitOptions(Structure):
+    _fields_ = [("model", c_char_p), ("cluster", c_char_p), ("gpus", c_uint32),
+                ("path", c_char_p)]
+
+
+class KeyWord(Structure):
+    _fields_ = [("name", c_char_p), ("doc", c_char_p)]
+
+
+class Key(Structure):
+    _fields_ = [("name", c_char_p), ("accepts", c_char_p), ("fallback", c_char_p),
+                ("doc", c_char_p), ("words", POINTER(KeyWord)), ("n_words", c_size_t),
+                ("required", c_bool)]
+
+
+class Keys(Structure):
+    _fields_ = [("n", c_size_t), ("n_sections", c_size_t), ("key", POINTER(Key)),
+                ("section", POINTER(KeyWord))]
+
+
+# Structures by their names in C, for the test of their sizes.
+STRUCTURES = {"ty_source": Source, "ty_tasks": Tasks, "ty_fleet_request": FleetRequest,
+              "ty_trace_options": TraceOptions, "ty_page_run": PageRun,
+              "ty_sweep_summary": SweepSummary, "ty_sweep_options": SweepOptions,
+              "ty_plan_options": PlanOptions, "ty_schedule_options": ScheduleOptions,
+              "ty_init_options": InitOptions, "ty_key_word": KeyWord, "ty_key": Key,
+              "ty_keys": Keys}
+
+_handle, _text_out = POINTER(c_void_p), POINTER(c_void_p)
+# Result and arguments of each function; those that end with an error object fail below 0.
+_FUNCTIONS = {
+    "ty_version": (c_char_p, []),
+    "ty_err_new": (c_void_p, []),
+    "ty_err_free": (None, [c_void_p]),
+    "ty_err_text": (c_char_p, [c_void_p]),
+    "ty_err_exit_status": (c_int, [c_void_p]),
+    "ty_text_free": (None, [c_void_p]),
+    "ty_config_read": (c_int, [_handle, POINTER(Source), c_void_p]),
+    "ty_config_show": (c_int, [c_void_p, _text_out, c_void_p]),
+    "ty_config_free": (None, [c_void_p]),
+    "ty_run_new": (c_int, [_handle, c_void_p, c_void_p]),
+    "ty_run_outline": (c_int, [_handle, c_void_p, c_void_p]),
+    "ty_run_free": (None, [c_void_p]),
+    "ty_run_threads": (None, [c_void_p, c_uint32]),
+    "ty_run_execute": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "ty_run_report": (c_int, [c_void_p, c_char_p, _text_out, c_void_p]),
+    "ty_run_figure": (c_int, [c_void_p, c_char_p, POINTER(c_double), c_void_p]),
+    "ty_run_stages": (c_uint32, [c_void_p]),
+    "ty_run_peak_memory": (c_int, [c_void_p, c_uint32, POINTER(c_double), c_void_p]),
+    "ty_run_fits": (c_bool, [c_void_p]),
+    "ty_run_tasks": (c_int, [c_void_p, c_char_p, POINTER(POINTER(Tasks)), c_void_p]),
+    "ty_tasks_free": (None, [POINTER(Tasks)]),
+    "ty_run_explain": (c_int, [c_void_p, _text_out, c_void_p]),
+    "ty_run_layers": (c_int, [c_void_p, _text_out, c_void_p]),
+    "ty_run_describe": (c_int, [c_void_p, _text_out, c_void_p]),
+    "ty_run_traffic": (c_int, [c_void_p, _text_out, c_void_p]),
+    "ty_run_fleet": (c_int, [c_void_p, POINTER(FleetRequest), _text_out, c_void_p]),
+    "ty_run_trace": (c_int, [c_void_p, c_char_p, POINTER(TraceOptions), _text_out, c_void_p]),
+    "ty_run_page": (c_int, [POINTER(PageRun), c_size_t, c_char_p, c_void_p, _text_out, c_void_p]),
+    "ty_sweep_rows": (c_int, [POINTER(SweepOptions), c_void_p]),
+    "ty_plan": (c_int, [POINTER(PlanOptions), _text_out, c_void_p]),
+    "ty_schedule_show": (c_int, [POINTER(ScheduleOptions), _text_out, c_void_p]),
+    "ty_schedule_compare": (c_int, [POINTER(ScheduleOptions), _text_out, c_void_p]),
+    "ty_init": (c_int, [POINTER(InitOptions), _text_out, c_void_p]),
+    "ty_list": (c_int, [c_char_p, _text_out, c_void_p]),
+    "ty_list_preset": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
+    "ty_keys_new": (c_int, [POINTER(POINTER(Keys)), c_void_p]),
+    "ty_keys_free": (None, [POINTER(Keys)]),
+}
+
+
+class Place(NamedTuple):
+    """Where a message points: a file, a line and a column from 1, and what is said of it."""
+    file: str
+    line: int
+    column: int
+    message: str
+
+
+class Error(Exception):
+    """What trainyard says is wrong, in the words of the command line.
+
+    `status` is the exit status that the command would have: 1 the answer is no (nothing fits), 2 a
+    wrong argument, 3 bad input, 4 a deadlock, exhausted memory or an internal error. `places` are
+    the lines of input that are meant.
+    """
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+        self.places: List[Place] = [
+            Place(file, int(line), int(column), message) for file, line, column, message in
+            re.findall(r"^(\S[^\n]*?):(\d+):(\d+): (.*)$", text, re.M)]
+
+
+def _find() -> str:
+    """TRAINYARD_LIBRARY, the one in this package, the one that is installed: the first of these."""
+    named = os.environ.get("TRAINYARD_LIBRARY")
+    if named:
+        return named
+    here = sorted(pathlib.Path(__file__).parent.glob("libtrainyard.so*"))
+    if here:
+        return str(here[0])
+    installed = ctypes.util.find_library("trainyard")
+    if installed is None:
+        raise OSError("libtrainyard.so is neither in this package nor installed; "
+                      "TRAINYARD_LIBRARY may name it")
+    return installed
+
+
+def _load() -> ctypes.CDLL:
+    path = _find()
+    library = ctypes.CDLL(path)
+    library.ty_version.restype = c_char_p
+    found = library.ty_version().decode()
+    if found != VERSION:
+        raise OSError(f"{path} is trainyard {found}, and this package is of {VERSION}")
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+lib = _load()
+
+
+def call(function: Any, *arguments: Any) -> int:
+    """Calls a function whose last argument is an error object, which becomes an Error."""
+    err = lib.ty_err_new()
+    try:
+        code = function(*arguments, err)
+        if code < 0:
+            raise Error(lib.ty_err_text(err).decode(), lib.ty_err_exit_status(err))
+        return code
+    finally:
+        lib.ty_err_free(err)
+
+
+def call_text(function: Any, *arguments: Any) -> str:
+    """The same for one that fills a text, its last argument but one."""
+    text = c_void_p()
+    call(function, *arguments, byref(text))
+    try:
+        return ctypes.string_at(text).decode() if text else ""
+    finally:
+        lib.ty_text_free(text)
+
+
+def encode(text: Optional[Any]) -> Optional[bytes]:
+    """Bytes of a text or path; None stays."""
+    return None if text is None else os.fsencode(text)
+
+
+def array(texts: Sequence[str]) -> Any:
+    """Of char pointers; they live as long as the array."""
+    return (c_char_p * len(texts))(*[text.encode() for text in texts])
