@@ -529,6 +529,7 @@ struct ty_schedule_options {
     uint32_t group;     /* micro-batch group of interleaved schedules; 0: pipeline */
     uint32_t slices;    /* of a sequence; 0: what the schedule needs */
     const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage; NULL: these */
+    const char *stages; /* "1,1,1.5,1": of each virtual stage, how many times as long; NULL: 1 */
     const char *format; /* "gantt" (NULL), "svg", "slots", "csv" (PyTorch), "json" */
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
     const char *svg_width, *palette, *bubbles; /* of an svg, as in ty_trace_options; or NULL */

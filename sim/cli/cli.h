@@ -20,8 +20,8 @@ struct cli_options {
     struct cli_list set, with, trace, over, against_set;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters, *steps, *args,
         *flows, *critical;
-    const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
-        *palette, *bubbles, *compare;
+    const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *stages, *format,
+        *width, *palette, *bubbles, *compare;
     const char *rows, *jobs, *shard, *measured, *operators, *collectives, *fit, *prior, *against,
         *gpus_per_node, *model, *cluster, *gpus, *top, *uneven, *objective, *emit, *days, *runs;
     bool show_config, traffic, uncertain, no_bubbles, force, resume, merge, quiet, help;

@@ -101,6 +101,7 @@ int cmd_schedule(const struct cli_options *o)
     const char *format = format_of(o);
     struct ty_schedule_options s = {.name = o->operand,
                                     .times = o->times,
+                                    .stages = o->stages,
                                     .format = format,
                                     .width = cli_columns(),
                                     .palette = o->palette,

@@ -252,6 +252,8 @@ const struct cli_option_row cli_option_rows[] = {
      "slices of a sequence (seq1f1b)"},
     {"times", 0, CLI_VALUE, AT(times), BIT(schedule), "F=1,B=2,C=0", CLI_TAKES_TEXT, NULL,
      "forward, backward (I and W its parts), FB an overlapped slot, C delay of a message"},
+    {"stages", 0, CLI_VALUE, AT(stages), BIT(schedule), "1,1,1.5,1", CLI_TAKES_TEXT, NULL,
+     "how many times as long each virtual stage takes"},
     {"format", 0, CLI_VALUE, AT(format), BIT(schedule), "gantt|svg|slots|csv|json", CLI_TAKES_WORD,
      "gantt|svg|slots|csv|json", "form of the answer; left out: as PATH ends, else gantt"},
     {"compare", 0, CLI_VALUE, AT(compare), BIT(schedule), "NAME,NAME,..", CLI_TAKES_KEY_WORDS,

@@ -209,10 +209,69 @@ static ty_ps to_ps(double units)
     return (ty_ps)llround(units * TY_SCHED_UNIT_PS);
 }
 
-static int execute(struct ty_sched_run *r, struct ty_err *err)
+/* Durations of unequal stages: factors[n] of those that all have. */
+static int stretch(struct ty_sched_run *r, const double *factors, uint32_t n,
+                   struct ty_sched_durations *d, struct ty_err *err)
+{
+    const double whole[TY_N_PHASES] = {[TY_PHASE_FORWARD] = r->times.forward,
+                                       [TY_PHASE_BACKWARD] = r->times.backward,
+                                       [TY_PHASE_DGRAD] = r->times.input,
+                                       [TY_PHASE_WGRAD] = r->times.weight};
+    for (int phase = 0; phase < TY_N_PHASES; phase++) {
+        ty_ps *own = ty_arena_array(&r->arena, ty_ps, n);
+        if (own == NULL) {
+            return ty_fail_memory(err);
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            own[i] = to_ps(whole[phase] * factors[i]);
+        }
+        d->of_stage[phase] = own;
+    }
+    return 0;
+}
+
+/* Reads --stages, a factor for each virtual stage, into the durations. */
+static int read_stages(struct ty_sched_run *r, const char *text, struct ty_sched_durations *d,
+                       struct ty_err *err)
+{
+    const uint32_t n = ty_sched_stages(&r->shape);
+    double *factors = ty_arena_array(&r->arena, double, n);
+    if (factors == NULL) {
+        return ty_fail_memory(err);
+    }
+    const char *at = text;
+    uint32_t i = 0;
+    for (; at != NULL && i < n; i++) {
+        char part[32], why[160];
+        const size_t len = strcspn(at, ",");
+        (void)snprintf(part, sizeof(part), "%.*s", (int)len, at);
+        if (len >= sizeof(part) ||
+            ty_quantity_parse(part, TY_DIM_COUNT, &factors[i], why, sizeof(why)) < 0 ||
+            !(factors[i] >= 0) || factors[i] > 1e3) {
+            return ty_fail(err, TY_EUSAGE,
+                           "--stages %s: not a factor from 0 to 1000; write one, such as 1.5",
+                           part);
+        }
+        at = at[len] == ',' ? at + len + 1 : NULL;
+    }
+    if (at != NULL || i < n) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--stages %s: give a factor for each of the %u virtual stages, in the order "
+                       "in which a micro-batch visits them",
+                       text, (unsigned)n);
+    }
+    if (d->overlap != UINT64_MAX) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--stages with FB= in --times: an overlapped slot has one duration then; "
+                       "leave out one of the two");
+    }
+    return stretch(r, factors, n, d, err);
+}
+
+static int execute(struct ty_sched_run *r, const char *stages, struct ty_err *err)
 {
     const struct ty_sched_times *t = &r->times;
-    const struct ty_sched_durations d = {
+    struct ty_sched_durations d = {
         .forward = to_ps(t->forward),
         .backward = to_ps(t->backward),
         .input = to_ps(t->input),
@@ -220,8 +279,11 @@ static int execute(struct ty_sched_run *r, struct ty_err *err)
         .overlap = t->overlap < 0 ? UINT64_MAX : to_ps(t->overlap),
         .edge = to_ps(t->edge),
     };
-    int rc =
-        ty_sched_program_of(&r->program, r->placement, &r->shape, &r->slots, &d, &r->arena, err);
+    int rc = stages != NULL ? read_stages(r, stages, &d, err) : 0;
+    if (rc == 0) {
+        rc = ty_sched_program_of(&r->program, r->placement, &r->shape, &r->slots, &d, &r->arena,
+                                 err);
+    }
     if (rc == 0) {
         rc = ty_timeline_init(&r->timeline, &r->program, err);
     }
@@ -327,7 +389,7 @@ int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, do
     if (rc == 0) {
         rc = o->text != NULL || is_file(o->name) ? read_file(r, o, err) : generate(r, o, err);
     }
-    return rc == 0 ? execute(r, err) : rc;
+    return rc == 0 ? execute(r, o->stages, err) : rc;
 }
 
 void ty_sched_run_release(struct ty_sched_run *r)

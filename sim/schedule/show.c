@@ -125,27 +125,41 @@ static uint32_t put_slot(const struct ty_rank_slots *order, uint32_t i, struct t
     return 2;
 }
 
-/* When each slot of a rank starts; returns how long the rank computes. */
-static ty_ps put_starts(const struct ty_sched_run *r, uint32_t rank, struct ty_json *j)
+/* What a rank does when. */
+struct rank_times {
+    ty_ps busy, first, last; /* how long it computes; from its first pass to its last */
+};
+
+/* When each slot of a rank starts, or how long it takes: the halves of a pair are one. */
+static struct rank_times put_times(const struct ty_sched_run *r, uint32_t rank, bool durations,
+                                   struct ty_json *j)
 {
     const struct ty_rank_slots *order = &r->slots.rank[rank];
     struct ty_span_cursor cursor = ty_spans_of(&r->timeline, rank);
+    struct rank_times times = {.first = r->timeline.makespan};
     struct ty_span span;
-    ty_ps busy = 0;
+    ty_ps half = 0;
     uint32_t atom = 0;
-    ty_json_array(j, "start");
+    ty_json_array(j, durations ? "duration" : "start");
     while (ty_span_next(&cursor, &span)) {
         if (span.op->stream != TY_STREAM_COMPUTE) {
             continue;
         }
-        if (atom == 0 || !order->slot[atom - 1].paired) {
+        const bool second = atom > 0 && order->slot[atom - 1].paired;
+        const bool first = order->slot[atom].paired && atom + 1 < order->n;
+        if (!durations && !second) {
             ty_json_real(j, NULL, ty_sched_units(span.start));
+        } else if (durations && !first) {
+            ty_json_real(j, NULL, ty_sched_units(half + span.dur));
         }
-        busy += span.dur;
+        half = first ? span.dur : 0;
+        times.busy += span.dur;
+        times.first = span.start < times.first ? span.start : times.first;
+        times.last = span.start + span.dur;
         atom++;
     }
     ty_json_end(j);
-    return busy;
+    return times;
 }
 
 static void put_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_json *j)
@@ -158,8 +172,12 @@ static void put_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_json
         i += put_slot(order, i, j);
     }
     ty_json_end(j);
-    const ty_ps busy = put_starts(r, rank, j);
-    ty_json_real(j, "busy", ty_sched_units(busy));
+    const struct rank_times t = put_times(r, rank, false, j);
+    (void)put_times(r, rank, true, j);
+    ty_json_real(j, "busy", ty_sched_units(t.busy));
+    ty_json_real(j, "fill", ty_sched_units(t.first));
+    ty_json_real(j, "stall", ty_sched_units(t.last - t.first - t.busy));
+    ty_json_real(j, "drain", ty_sched_units(r->timeline.makespan - t.last));
     ty_json_whole(j, "peak_rel_I", ty_slots_peak(order, TY_PHASE_DGRAD));
     ty_json_whole(j, "peak_rel_W", ty_slots_peak(order, TY_PHASE_WGRAD));
     ty_json_end(j);

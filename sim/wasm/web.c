@@ -109,6 +109,7 @@ static int schedule_by(schedule_fn *show, const struct request *r, struct reply 
     struct ty_schedule_options o = {.name = get(r, "name"),
                                     .text = get(r, "text"),
                                     .times = get(r, "times"),
+                                    .stages = get(r, "stages"),
                                     .format = get(r, "format"),
                                     .svg_width = get(r, "svg_width"),
                                     .palette = get(r, "palette"),
@@ -336,8 +337,8 @@ static int check(const struct request *r, struct reply *reply, struct ty_err *er
 /* ---- calls ---- */
 
 #define SCHEDULE_KEYS                                                                              \
-    " name text pipeline micro_batches chunks group slices times format width svg_width palette "  \
-    "bubbles"
+    " name text pipeline micro_batches chunks group slices times stages format width svg_width"    \
+    " palette bubbles"
 #define RUN_KEYS " name text set engine"
 #define PICTURE_KEYS                                                                               \
     " ranks detail window order counters steps args flows critical width palette bubbles"

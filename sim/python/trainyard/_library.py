@@ -81,8 +81,8 @@ class PlanOptions(Structure):
 class ScheduleOptions(Structure):
     _fields_ = [("name", c_char_p), ("text", c_char_p), ("pipeline", c_uint32),
                 ("micro_batches", c_uint32), ("chunks", c_uint32), ("group", c_uint32),
-                ("slices", c_uint32), ("times", c_char_p), ("format", c_char_p),
-                ("width", c_uint32), ("svg_width", c_char_p), ("palette", c_char_p),
+                ("slices", c_uint32), ("times", c_char_p), ("stages", c_char_p),
+                ("format", c_char_p), ("width", c_uint32), ("svg_width", c_char_p), ("palette", c_char_p),
                 ("bubbles", c_char_p)]
 
 
