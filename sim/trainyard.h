@@ -519,6 +519,24 @@ struct ty_import_options {
 TY_API int ty_import_kineto(const struct ty_import_options *options, char **report, char **table,
                             struct ty_err *err);
 
+/* ---- jobs of other stacks ---- */
+
+struct ty_import_job_options {
+    const char *form;         /* "megatron", ...: whose files these are */
+    const char *const *paths; /* [n_paths] scripts and configurations of one job */
+    size_t n_paths;
+    uint32_t gpus;          /* how many there are; 0: as the files say */
+    const char *cluster;    /* a preset; NULL: a guess that the run file calls one */
+    const char *const *env; /* [n_env] "NAME=VALUE": what scripts find in their environment */
+    size_t n_env;
+};
+
+/* A run file with the origin of each value beside it, which loads; `notes` are lines about what is
+ * not in it as it stood there, "" when all is. Scripts are read, never run. (2) for another form
+ * and for `env`; (3), with places, for what cannot be read, is not known or contradicts itself. */
+TY_API int ty_import_job(const struct ty_import_job_options *options, char **run_file, char **notes,
+                         struct ty_err *err);
+
 /* ---- schedules without a model ---- */
 
 struct ty_schedule_options {

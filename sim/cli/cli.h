@@ -17,7 +17,7 @@ struct cli_options {
     const char *second;          /* another FILE, where a command takes two */
     const char *const *operands; /* [n_operands] all of them, where a command takes several */
     size_t n_operands;
-    struct cli_list set, with, trace, over, against_set;
+    struct cli_list set, with, trace, over, against_set, env;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters, *steps, *args,
         *flows, *critical;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *stages, *format,

@@ -1,4 +1,4 @@
-/* cmd_import.c - `trainyard import kineto`. */
+/* cmd_import.c - `trainyard import`: jobs of other stacks, and profiles (kineto). */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int print(const struct cli_options *o, const char *report, const char *ta
     return rc;
 }
 
-/* The table may not take the place of a profile. */
+/* What is written may not take the place of what is read. */
 static int check_output(const struct cli_options *o)
 {
     for (size_t i = 1; i < o->n_operands && o->output != NULL; i++) {
@@ -31,23 +31,32 @@ static int check_output(const struct cli_options *o)
     return 0;
 }
 
-int cmd_import(const struct cli_options *o)
+/* Options that the other form has. */
+static int refuse_options(const struct cli_options *o, bool job)
+{
+    const struct {
+        const char *name;
+        bool given, of_jobs;
+    } options[] = {
+        {"--gpus", o->gpus != NULL, true},    {"--cluster", o->cluster != NULL, true},
+        {"--env", o->env.n > 0, true},        {"--gpus-per-node", o->gpus_per_node != NULL, false},
+        {"--steps", o->steps != NULL, false}, {"--stats", o->stats != NULL, false},
+    };
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        if (options[i].given && options[i].of_jobs != job) {
+            cli_say("trainyard import: %s does nothing for %s; leave it out\n", options[i].name,
+                    o->operand);
+            return 2;
+        }
+    }
+    return 0;
+}
+
+static int import_profiles(const struct cli_options *o)
 {
     uint32_t gpus_per_node = 0;
-    if (strcmp(o->operand, "kineto") != 0) {
-        cli_say("trainyard import: unknown form (%s); write kineto FILE...\n", o->operand);
-        return 2;
-    }
-    if (o->n_operands < 2) {
-        cli_say("trainyard import: FILE is missing\nusage: trainyard import kineto FILE... "
-                "[OPTION]...\n");
-        return 2;
-    }
     if (o->gpus_per_node != NULL &&
         cli_number(o, "--gpus-per-node", o->gpus_per_node, &gpus_per_node) != 0) {
-        return 2;
-    }
-    if (check_output(o) != 0) {
         return 2;
     }
     struct ty_err *err = ty_err_new();
@@ -67,4 +76,43 @@ int cmd_import(const struct cli_options *o)
     ty_text_free(report);
     ty_text_free(table);
     return cli_end(o, rc, err, 0);
+}
+
+static int import_job(const struct cli_options *o)
+{
+    struct ty_import_job_options options = {.form = o->operand,
+                                            .paths = o->operands + 1,
+                                            .n_paths = o->n_operands - 1,
+                                            .cluster = o->cluster,
+                                            .env = o->env.item,
+                                            .n_env = o->env.n};
+    if (o->gpus != NULL && cli_number(o, "--gpus", o->gpus, &options.gpus) != 0) {
+        return 2;
+    }
+    struct ty_err *err = ty_err_new();
+    char *run_file = NULL, *notes = NULL;
+    int rc = cli_check_path(o->output, err);
+    if (rc == 0) {
+        rc = ty_import_job(&options, &run_file, &notes, err);
+    }
+    if (rc == 0 && !o->quiet) {
+        cli_say("%s", notes);
+    }
+    ty_text_free(notes);
+    rc = cli_hand_over(rc, run_file, o->output, err);
+    return cli_end(o, rc, err, 0);
+}
+
+int cmd_import(const struct cli_options *o)
+{
+    const bool job = strcmp(o->operand, "kineto") != 0;
+    if (o->n_operands < 2) {
+        cli_say("trainyard import: FILE is missing\nusage: trainyard import STACK FILE... "
+                "[OPTION]...\n");
+        return 2;
+    }
+    if (refuse_options(o, job) != 0 || check_output(o) != 0) {
+        return 2;
+    }
+    return job ? import_job(o) : import_profiles(o);
 }

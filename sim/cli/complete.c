@@ -194,10 +194,10 @@ static void complete_value(struct place *at, enum cli_command command, const cha
     case CLI_TAKES_IMPORT:
         if (before == NULL) {
             puts("");
-            offer(at, "kineto", "", "");
+            offer_split(at, at->words);
             return;
         }
-        say_files(at, at->words);
+        say_files(at, NULL);
         return;
     case CLI_TAKES_EXPORT:
         if (before == NULL) {

@@ -78,12 +78,15 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "trainyard calibrate calibration/run.yaml --rows calibration/measured.csv --measured step_s "
      "-o ours.yaml",
      "constants of a cluster from step times on it"},
-    {"import", "kineto FILE...", "what torch.profiler measured: a summary, and a table for run",
-     CLI_TAKES_IMPORT, ".json|.gz", CLI_LIST_MAX,
-     "Reads files of torch.profiler, one a rank, or a folder of them. The table is for the key "
-     "cluster.operators: kernels and collectives then take what they took there.",
-     "trainyard import kineto profile -o measured.csv",
-     "a folder of profiles becomes a table of kernels and collectives"},
+    {"import", "STACK FILE...", "a run file of the job one has; or what torch.profiler measured",
+     CLI_TAKES_IMPORT, "megatron|kineto", CLI_LIST_MAX,
+     "STACK is whose files these are. Scripts and configurations of a training job become a run "
+     "file with the origin of each value beside it; what has no key, and every word that is not "
+     "understood, is told. Scripts are read, never run: what only running could tell is asked "
+     "for by name. kineto reads files of torch.profiler, one a rank, or a folder of them: a "
+     "summary, and a table for the key cluster.operators.",
+     "trainyard import megatron train.sh --gpus 64 -o run.yaml",
+     "a run file of the job that a script starts"},
     {"export", "chakra|goal FILE -o FOLDER", "what every rank does, for other simulators",
      CLI_TAKES_EXPORT, RUN_FILE, 2,
      "Runs the run file and writes what its ranks do, and what they wait for, as others read it: "
@@ -122,6 +125,12 @@ const struct cli_option_row cli_option_rows[] = {
      "that has no preset; dgx-h100 when left out"},
     {"gpus", 0, CLI_VALUE, AT(gpus), BIT(init), "N", CLI_TAKES_TEXT, NULL,
      "how many; left out: as few nodes as it fits into without recomputation"},
+    {"cluster", 0, CLI_VALUE, AT(cluster), BIT(import), "C", CLI_TAKES_TEXT, NULL,
+     "the machine of a job, one of trainyard list clusters; left out: a guess, called one"},
+    {"gpus", 0, CLI_VALUE, AT(gpus), BIT(import), "N", CLI_TAKES_TEXT, NULL,
+     "how many a job has; left out: as its files say"},
+    {"env", 0, CLI_LIST, AT(env), BIT(import), "NAME=VALUE", CLI_TAKES_TEXT, NULL,
+     "a variable of a script's environment, 1=VALUE its first argument; may be repeated"},
     {"gpus", 0, CLI_VALUE, AT(gpus), BIT(plan), "N,N..", CLI_TAKES_TEXT, NULL,
      "how many: whole nodes, or a part of one; several: what more of them are worth; left out: as "
      "the run file says"},
@@ -156,10 +165,11 @@ const struct cli_option_row cli_option_rows[] = {
      "where the drawing goes; - or left out: standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(init), "FILE", CLI_TAKES_FILE, NULL,
      "where the run file goes, and none may be yet; left out: standard output"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(import), "PATH", CLI_TAKES_FILE, NULL,
+     "where the run file goes, - or left out: standard output; of kineto the table, which else is "
+     "not written"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(export), "FOLDER", CLI_TAKES_FILE, NULL,
      "where the files go, which has to be said; made where there is none"},
-    {"output", 'o', CLI_VALUE, AT(output), BIT(import), "TABLE.csv", CLI_TAKES_FILE, NULL,
-     "write kernels and collectives as a table for cluster.operators; - is standard output"},
     {"gpus-per-node", 0, CLI_VALUE, AT(gpus_per_node), BIT(import), "N", CLI_TAKES_TEXT, NULL,
      "ranks on a node, which tells on how many a group is; 8 when left out"},
     {"steps", 0, CLI_VALUE, AT(steps), BIT(import), "SELECTION", CLI_TAKES_TEXT, NULL,

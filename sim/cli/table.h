@@ -48,7 +48,7 @@ enum cli_takes {
     CLI_TAKES_TRACE,     /* FORMAT:PATH */
     CLI_TAKES_SCHEDULE,  /* the name of a schedule, or a file */
     CLI_TAKES_CATALOGUE, /* what can be listed */
-    CLI_TAKES_IMPORT,    /* "kineto", then files */
+    CLI_TAKES_IMPORT,    /* one of `words`, then files */
     CLI_TAKES_EXPORT,    /* "chakra" or "goal", then a run file */
 };
 

@@ -31,7 +31,8 @@ KNOWN = {  # where else a name may stand
     "llama3-8b": ["sim/search/init.c"],
     "dbrx": ["model/huggingface.c"],  # a family of the same name
 }
-TRANSLATES = "sim/emit/"  # names beside what other stacks call the same; an unknown one is told of
+# names beside what other stacks call the same; an unknown one is told of
+TRANSLATES = ("sim/emit/", "sim/import/")
 WORD = re.compile(r'"[^"\n]+"|\bty_\w+')
 # Comments, and the schedule that another one is in a special case.
 ASIDE = re.compile(r'/\*.*?\*/|\.reduced = "[^"]*"', re.S)

@@ -48,6 +48,8 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/sweep": RUN + ["sim/run"],
     "sim/search": RUN + ["sim/run", "sim/sweep"],
     "sim/emit": RUN,
+    "sim/import": RUN,
+    "sim/import/megatron": RUN + ["sim/import"],
     "sim/plan": RUN + ["model/parallel", "sim/run", "sim/sweep", "sim/search"],
     "sim/plan/search": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan"],
     "sim/fleet": RUN + ["sim/run"],
