@@ -385,6 +385,7 @@ struct ty_crew {
 
 struct ty_sweep_options {
     const char *path;        /* run file; not standard input: every row reads it */
+    const char *text;        /* the run file itself, which messages then call `path`; NULL: none */
     const char *rows;        /* CSV whose columns name keys; NULL: `over` */
     const char *const *over; /* [n_over] "KEY=V1,V2": all combinations, the last varies fastest */
     size_t n_over;
@@ -399,7 +400,10 @@ struct ty_sweep_options {
     uint32_t n_shards;  /* 0: all rows */
     const char *const *merge; /* [n_merge] outputs of shards: put together, nothing is simulated */
     size_t n_merge;
-    bool uncertain; /* with 90 % bands, and which rows cannot be told from the fastest */
+    bool uncertain;           /* with 90 % bands, and which rows cannot be told from the fastest */
+    const volatile int *stop; /* when it becomes other than 0 (a signal handler may set it), no
+                               * further row is begun and the sweep fails (3); output.partial keeps
+                               * finished ones, to be resumed */
     struct ty_sweep_summary *summary; /* filled when not NULL */
     ty_progress_fn *progress;         /* one call at a time, from any thread; or NULL */
     void *progress_arg;
@@ -562,8 +566,8 @@ TY_API int ty_schedule_show(const struct ty_schedule_options *options, char **te
 TY_API int ty_schedule_advice(const struct ty_schedule_options *o, char **advice, struct ty_err *);
 
 /* Several: a table and stacked Gantt charts on one time axis (format "svg": a picture of the
- * charts). options->name is a list "gpipe,1f1b,zb-v", options->times are of a whole stage, whatever
- * it is cut into. */
+ * charts, "json": the table). options->name is a list "gpipe,1f1b,zb-v", options->times are of a
+ * whole stage, whatever it is cut into. */
 TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
                                struct ty_err *err);
 

@@ -40,9 +40,9 @@ static int check_options(const struct cli_options *o, const char *format, bool s
                 o->palette != NULL ? "--palette" : "--bubbles");
         return 2;
     }
-    if (o->compare != NULL && format != NULL && !svg) {
+    if (o->compare != NULL && format != NULL && !svg && strcmp(format, "json") != 0) {
         cli_say("trainyard schedule: --compare draws tables and charts; of --format it has "
-                "svg only%s%s\n",
+                "svg and json%s%s\n",
                 o->format == NULL ? ", so not what the name asks for: " : "",
                 o->format == NULL ? o->output : "");
         return 2;

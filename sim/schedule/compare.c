@@ -128,6 +128,31 @@ static void write_table(const struct comparison *c, struct ty_text *t)
                    "after the\ninput gradient, and after the weight gradient\n");
 }
 
+/* The table as JSON. */
+static void write_json(const struct comparison *c, struct ty_text *t)
+{
+    struct ty_json j = ty_json_to_text(t);
+    ty_json_object(&j, NULL);
+    ty_json_array(&j, "schedules");
+    ty_json_lines(&j);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct ty_sched_summary *s = &c->summary[i];
+        ty_json_object(&j, NULL);
+        ty_json_text(&j, "schedule", c->run[i].name);
+        ty_json_real(&j, "makespan", s->makespan);
+        ty_json_real(&j, "max_rank_span", s->max_rank_span);
+        ty_json_real(&j, "bubble_fraction", s->bubble_fraction);
+        ty_json_real(&j, "held_I", s->peak_input / c->pieces[i]);
+        ty_json_real(&j, "held_W", s->peak_weight / c->pieces[i]);
+        ty_json_whole(&j, "weight_copies", s->weight_copies);
+        ty_json_whole(&j, "messages", s->messages);
+        ty_json_end(&j);
+    }
+    ty_json_end(&j);
+    ty_json_end(&j);
+    ty_text_add(t, "\n");
+}
+
 static int write_charts(const struct comparison *c, uint32_t width, struct ty_text *t,
                         struct ty_err *err)
 {
@@ -161,13 +186,17 @@ int ty_schedule_compare(const struct ty_schedule_options *options, char **text, 
     struct ty_text t = {.data = NULL};
     *text = NULL;
     const bool svg = options->format != NULL && strcmp(options->format, "svg") == 0;
-    int rc = options->format == NULL || svg
+    const bool json = options->format != NULL && strcmp(options->format, "json") == 0;
+    int rc = options->format == NULL || svg || json
                  ? add_all(&c, options, err)
                  : ty_fail(err, TY_EUSAGE,
-                           "--format %s: a comparison has charts only; write svg, or leave it out",
+                           "--format %s: a comparison has charts and a table only; write svg or "
+                           "json, or leave it out",
                            options->format);
-    if (rc == 0 && options->format != NULL) {
+    if (rc == 0 && svg) {
         rc = write_svg(&c, options, &t, err);
+    } else if (rc == 0 && json) {
+        write_json(&c, &t);
     } else if (rc == 0) {
         write_table(&c, &t);
         rc = write_charts(&c, options->width, &t, err);

@@ -105,6 +105,20 @@ static void keep_fault(struct ty_sweep_job *job, uint32_t row, const struct ty_e
             message);
 }
 
+static bool is_stopped(struct ty_sweep_job *job)
+{
+    const volatile int *stop = job->options->stop;
+    if (stop == NULL || *stop == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&job->lock);
+    if (job->fault.code == 0) {
+        ty_fail(&job->fault, TY_EIO, "stopped before all rows were simulated");
+    }
+    pthread_mutex_unlock(&job->lock);
+    return true;
+}
+
 /* How much of the work is done. Of a crew's the rows before one that was just taken are, but for
  * the few that others have in their hands. */
 static double share_done(const struct ty_sweep_job *job, uint32_t row)
@@ -127,6 +141,9 @@ bool ty_sweep_job_row(void *arg, uint32_t row)
     struct outcome out = {.text = {.data = NULL}};
     if (job->store.rows.line[row] != NULL || !ty_sweep_job_has(job, row)) {
         return true;
+    }
+    if (is_stopped(job)) {
+        return false;
     }
     struct ty_err *err = ty_err_new();
     char *line = err != NULL ? make_line(job, row, &out, err) : NULL;

@@ -243,6 +243,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         .changed = SIZE_MAX,
         .wrong_row = UINT32_MAX,
         .rows = {.source = {.path = options->path,
+                            .text = options->text,
                             .with = options->with,
                             .n_with = options->n_with,
                             .sets = options->sets,

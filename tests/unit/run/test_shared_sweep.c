@@ -50,6 +50,11 @@ static void member(const struct ty_crew *crew, void *arg)
     ty_err_free(err);
 }
 
+static void stop_soon(void *stop, double share)
+{
+    *(volatile int *)stop = share > 0.2;
+}
+
 /* The table that n members write; 0: one process without a crew. To be freed. */
 static char *table_of(struct sweep *s, uint32_t n)
 {
@@ -128,5 +133,44 @@ START_TEST(rows_of_any_number_of_processes_are_gone_on_from)
 }
 END_TEST
 
+/* Of a run file that no file holds. */
+START_TEST(a_sweep_that_is_stopped_goes_on_where_it_was)
+{
+    struct sweep s;
+    set_up(&s);
+    char *whole = table_of(&s, 0);
+    struct ty_err *err = ty_err_new();
+    struct ty_sweep_summary summary;
+    int stop = 0;
+    struct ty_sweep_options options = {.path = "by hand",
+                                       .text = run_file,
+                                       .over = over,
+                                       .n_over = 3,
+                                       .output = s.output,
+                                       .jobs = 2,
+                                       .stop = &stop,
+                                       .summary = &summary,
+                                       .progress = stop_soon,
+                                       .progress_arg = &stop};
+    ck_assert_int_lt(ty_sweep_rows(&options, err), 0);
+    ck_assert_int_eq(ty_err_exit_status(err), 3);
+    ck_assert_ptr_nonnull(strstr(ty_err_text(err), "stopped before all rows were simulated"));
+    ck_assert_int_ne(access(s.output, F_OK), 0);
+    options.stop = NULL;
+    options.resume = true;
+    ck_assert_int_eq(ty_sweep_rows(&options, NULL), 0);
+    ck_assert(summary.n_kept > 0 && summary.n_rows > 0);
+    ty_text_free(summary.best);
+    size_t size;
+    char *resumed = file_text(s.output, &size);
+    ck_assert_str_eq(resumed, whole);
+    free(resumed);
+    free(whole);
+    ty_err_free(err);
+    temp_dir_remove(&s.dir);
+}
+END_TEST
+
 TY_SUITE("shared_sweep", members_write_what_one_process_writes, a_member_that_cannot_go_on_ends_all,
-         rows_of_any_number_of_processes_are_gone_on_from)
+         rows_of_any_number_of_processes_are_gone_on_from,
+         a_sweep_that_is_stopped_goes_on_where_it_was)
