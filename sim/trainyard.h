@@ -571,6 +571,14 @@ TY_API int ty_schedule_advice(const struct ty_schedule_options *o, char **advice
 TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
                                struct ty_err *err);
 
+/* ---- the classroom ---- */
+
+/* A page for a browser, HTML that needs no other file, in which schedules, whole models and the
+ * lessons of docs/tutorial are simulated by this library. `state` is what it opens with, as its
+ * address has it behind the #: "schedule=zb-v&p=4&m=8", "layout.tensor=2&...", "lesson=3"; NULL:
+ * 1F1B. (3) where the library was built without what browsers run. */
+TY_API int ty_classroom(const char *state, char **page, struct ty_err *err);
+
 /* ---- a first run file ---- */
 
 struct ty_init_options {

@@ -9,7 +9,11 @@ static const char *format_of(const struct cli_options *o)
 {
     static const struct {
         const char *end, *format;
-    } ends[] = {{".svg", "svg"}, {".json", "json"}, {".slots", "slots"}, {".csv", "csv"}};
+    } ends[] = {{".svg", "svg"},
+                {".json", "json"},
+                {".slots", "slots"},
+                {".csv", "csv"},
+                {".html", "html"}};
     const size_t n = o->output != NULL ? strlen(o->output) : 0;
     const char *format = o->format;
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]) && format == NULL; i++) {
@@ -40,10 +44,15 @@ static int check_options(const struct cli_options *o, const char *format, bool s
                 o->palette != NULL ? "--palette" : "--bubbles");
         return 2;
     }
-    if (o->compare != NULL && format != NULL && !svg && strcmp(format, "json") != 0) {
+    const bool many =
+        format == NULL || svg || strcmp(format, "json") == 0 || strcmp(format, "html") == 0;
+    if (o->compare != NULL && !many) {
         cli_say("trainyard schedule: --compare draws tables and charts; of --format it has "
-                "svg and json%s%s\n",
-                o->format == NULL ? ", so not what the name asks for: " : "",
+                "svg, json and html%s%s
+                ",
+                        o->format == NULL
+                    ? ", so not what the name asks for: "
+                    : "",
                 o->format == NULL ? o->output : "");
         return 2;
     }
@@ -96,6 +105,52 @@ static const char *with_operand(const struct cli_options *o, char all[NAMES_SIZE
     return all;
 }
 
+/* A value of an address, which & and what is no ASCII would end. */
+static bool add_to_state(char *state, size_t size, const char *key, const char *value)
+{
+    const size_t n = strlen(state);
+    const int more = value == NULL || strchr(value, '&') != NULL
+                         ? 0
+                         : snprintf(state + n, size - n, "%s%s=%s", n > 0 ? "&" : "", key, value);
+    return more >= 0 && (size_t)more < size - n;
+}
+
+/* The classroom, opened with a schedule that can be, or with those that are compared. */
+#define STATE_SIZE 65536u
+static int classroom(const struct cli_options *o, const struct ty_schedule_options *asked,
+                     char **page, struct ty_err *err)
+{
+    static char state[STATE_SIZE];
+    struct ty_schedule_options s = *asked;
+    char *text = NULL;
+    s.format = o->compare != NULL ? "svg" : "slots";
+    int rc =
+        o->compare != NULL ? ty_schedule_compare(&s, &text, err) : ty_schedule_show(&s, &text, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const bool own = o->compare == NULL && !is_known(o->operand);
+    for (char *c = own ? text : NULL; c != NULL && *c != '\0'; c++) {
+        *c = *c == '\n' ? ';' : *c;
+    }
+    const bool room = add_to_state(state, STATE_SIZE, "schedule", own ? "1f1b" : s.name) &&
+                      add_to_state(state, STATE_SIZE, "p", o->pipeline) &&
+                      add_to_state(state, STATE_SIZE, "m", o->micro_batches) &&
+                      add_to_state(state, STATE_SIZE, "v", o->chunks) &&
+                      add_to_state(state, STATE_SIZE, "group", o->group) &&
+                      add_to_state(state, STATE_SIZE, "slices", o->slices) &&
+                      add_to_state(state, STATE_SIZE, "times", o->times) &&
+                      add_to_state(state, STATE_SIZE, "stages", o->stages) &&
+                      add_to_state(state, STATE_SIZE, "slots", own ? text : NULL);
+    ty_text_free(text);
+    if (!room) {
+        cli_say("trainyard schedule: too long an order for the address of a page; --format svg "
+                "draws it\n");
+        return -1;
+    }
+    return ty_classroom(state, page, err);
+}
+
 int cmd_schedule(const struct cli_options *o)
 {
     const char *format = format_of(o);
@@ -135,8 +190,10 @@ int cmd_schedule(const struct cli_options *o)
         ty_text_free(text);
         text = NULL;
     }
-    int rc =
-        o->compare != NULL ? ty_schedule_compare(&s, &text, err) : ty_schedule_show(&s, &text, err);
+    const bool html = format != NULL && strcmp(format, "html") == 0;
+    int rc = html                 ? classroom(o, &s, &text, err)
+             : o->compare != NULL ? ty_schedule_compare(&s, &text, err)
+                                  : ty_schedule_show(&s, &text, err);
     rc = cli_hand_over(rc, text, o->output, err);
     if (rc == 0) {
         say_chart(o, format);

@@ -98,6 +98,12 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "A pipeline schedule without a model, by name or from a file of slots or PyTorch's CSV: who "
      "works when, the bubble, how many micro-batches are held.",
      "trainyard schedule zb-v -p 4 -m 8", "a zero-bubble schedule, drawn"},
+    {"classroom", "-o PAGE.html", "a page on which a class simulates, without a network",
+     CLI_TAKES_NOTHING, NULL, 0,
+     "One HTML file with the simulator itself: pipeline schedules that move with a slider, orders "
+     "that are edited by hand, whole models on a cluster, and the lessons of docs/tutorial with "
+     "exercises. It opens from disk; its address tells what it shows and may be given to others.",
+     "trainyard classroom -o classroom.html", "the page for a class"},
     {"list", "WHAT", "what a run file can name, its keys, its schema (trainyard help list)",
      CLI_TAKES_CATALOGUE, NULL, 2, "One entry a line, with its source.",
      "trainyard list keys layout", "all about the keys of a section"},
@@ -161,6 +167,8 @@ const struct cli_option_row cli_option_rows[] = {
      "go; left out: nowhere"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(calibrate), "OVERLAY.yaml", CLI_TAKES_FILE, RUN_FILE,
      "where the fitted keys go, a file for --with; left out: the report alone is written"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(classroom), "PAGE.html", CLI_TAKES_FILE, ".html",
+     "where the page goes; - or left out: standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(schedule), "PATH", CLI_TAKES_FILE, NULL,
      "where the drawing goes; - or left out: standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(init), "FILE", CLI_TAKES_FILE, NULL,
@@ -264,8 +272,9 @@ const struct cli_option_row cli_option_rows[] = {
      "forward, backward (I and W its parts), FB an overlapped slot, C delay of a message"},
     {"stages", 0, CLI_VALUE, AT(stages), BIT(schedule), "1,1,1.5,1", CLI_TAKES_TEXT, NULL,
      "how many times as long each virtual stage takes"},
-    {"format", 0, CLI_VALUE, AT(format), BIT(schedule), "gantt|svg|slots|csv|json", CLI_TAKES_WORD,
-     "gantt|svg|slots|csv|json", "form of the answer; left out: as PATH ends, else gantt"},
+    {"format", 0, CLI_VALUE, AT(format), BIT(schedule), "gantt|svg|slots|csv|json|html",
+     CLI_TAKES_WORD, "gantt|svg|slots|csv|json|html",
+     "form of the answer (html: the classroom with it); left out: as PATH ends, else gantt"},
     {"compare", 0, CLI_VALUE, AT(compare), BIT(schedule), "NAME,NAME,..", CLI_TAKES_KEY_WORDS,
      "schedule.name",
      "one table and stacked charts (svg: charts only); times are then of a whole stage"},

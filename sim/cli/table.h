@@ -21,6 +21,7 @@
     X(import)                                                                                      \
     X(export)                                                                                      \
     X(schedule)                                                                                    \
+    X(classroom)                                                                                   \
     X(list)
 
 enum cli_command {

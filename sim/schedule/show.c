@@ -252,7 +252,8 @@ static int check_format(const char *format, struct ty_err *err)
                        strcmp(format, "json") == 0;
     return known ? 0
                  : ty_fail(err, TY_EUSAGE,
-                           "--format %s: unknown; write gantt, svg, slots, csv or json", format);
+                           "--format %s: unknown; write gantt, svg, slots, csv, json or html",
+                           format);
 }
 
 int ty_schedule_show(const struct ty_schedule_options *options, char **text, struct ty_err *err)

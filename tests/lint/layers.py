@@ -64,6 +64,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/manual": ["sim", "sim/cli"],
     "sim/mpi": ["sim", "sim/cli"],
     "sim/wasm": ["sim"],
+    "sim/classroom": ["sim", "sim/base", "sim/document", "sim/wasm"],
     "sim": CORE[:1],
 }
 SOURCES = ["sim", "topology", "model", "traces"]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Puts style and scripts into the page and the page into C: what comes before the data, and after.
 
-    embed.py OUTPUT.c page.html page.css SCRIPT.js...
+    embed.py OUTPUT.c HEADER.h NAME page.html page.css SCRIPT.js...
 
-Comments and blanks that separate nothing stay behind. In page.html, %STYLE% and %SCRIPT% stand for the other files, in their order; %DATA% for what the
-program writes."""
+Comments and blanks that separate nothing stay behind. In page.html, %STYLE% and %SCRIPT% stand for the
+other files, in their order, but %HOST% for host.js; %DATA% for what the program writes. HEADER declares
+the arrays, NAME_head and NAME_tail."""
 import pathlib
 import re
 import sys
@@ -85,22 +86,25 @@ SQUEEZE = {".css": squeeze_style, ".js": squeeze_script}
 def array(name, data):
     rows = [data[i:i + WIDTH] for i in range(0, len(data), WIDTH)]
     body = "\n".join("    " + ", ".join(str(b) for b in row) + "," for row in rows)
-    return (f"const unsigned char ty_page_{name}[] = {{\n{body}\n}};\n"
-            f"const size_t ty_page_{name}_len = sizeof(ty_page_{name});\n")
+    return (f"const unsigned char {name}[] = {{\n{body}\n}};\n"
+            f"const size_t {name}_len = sizeof({name});\n")
 
 
 def main():
-    output, page, *others = (pathlib.Path(word) for word in sys.argv[1:])
-    text = {".css": "", ".js": ""}
-    for path in others:
-        text[path.suffix] += SQUEEZE[path.suffix](path.read_text(encoding="utf-8"))
-    if "</script" in text[".js"] or "</style" in text[".css"]:
+    output, header, name, page, *others = sys.argv[1:]
+    text = {".css": "", ".js": "", "host.js": ""}
+    for path in map(pathlib.Path, others):
+        place = path.name if path.name in text else path.suffix
+        text[place] += SQUEEZE[path.suffix](path.read_text(encoding="utf-8"))
+    if "</script" in text[".js"] + text["host.js"] or "</style" in text[".css"]:
         raise SystemExit("embed.py: a file would end the element it is put into")
-    html = page.read_text(encoding="utf-8")
-    html = html.replace("%STYLE%", text[".css"]).replace("%SCRIPT%", text[".js"])
+    html = pathlib.Path(page).read_text(encoding="utf-8")
+    for mark, place in (("%STYLE%", ".css"), ("%HOST%", "host.js"), ("%SCRIPT%", ".js")):
+        html = html.replace(mark, text[place])
     head, tail = (part.encode() for part in html.split("%DATA%"))
-    output.write_text('/* Made by traces/page/embed.py. */\n#include "traces/page/page.h"\n\n' +
-                      array("head", head) + "\n" + array("tail", tail), encoding="ascii")
+    pathlib.Path(output).write_text(
+        f'/* Made by traces/page/embed.py. */\n#include "{header}"\n\n' +
+        array(name + "_head", head) + "\n" + array(name + "_tail", tail), encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,32 @@
+/* classroom.c - see classroom.h. */
+#include "sim/classroom/classroom.h"
+
+#include "sim/base/err.h"
+#include "sim/base/text.h"
+#include "sim/document/json.h"
+#include "sim/trainyard.h"
+#include "sim/wasm/core.h"
+
+int ty_classroom(const char *state, char **page, struct ty_err *err)
+{
+    size_t n = 0;
+    const char *core = ty_wasm_core(&n);
+    *page = NULL;
+    if (core == NULL) {
+        return ty_fail(err, TY_ELIMIT,
+                       "this trainyard was built without the simulator for browsers, which a "
+                       "classroom contains; build it with emscripten: meson configure build "
+                       "-Dwasm=enabled, meson compile -C build (docs/packaging.md)");
+    }
+    struct ty_text t = {.data = NULL};
+    ty_text_bytes(&t, (const char *)ty_classroom_head, ty_classroom_head_len);
+    struct ty_json j = ty_json_to_text(&t);
+    ty_json_object(&j, NULL);
+    ty_json_text(&j, "version", ty_version());
+    ty_json_text(&j, "state", state != NULL ? state : "");
+    ty_json_text(&j, "core", core);
+    ty_json_end(&j);
+    ty_text_bytes(&t, (const char *)ty_classroom_tail, ty_classroom_tail_len);
+    *page = ty_text_take(&t);
+    return *page != NULL ? 0 : ty_fail_memory(err);
+}
