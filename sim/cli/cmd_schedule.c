@@ -102,50 +102,15 @@ static const char *with_operand(const struct cli_options *o, char all[NAMES_SIZE
     return all;
 }
 
-/* A value of an address, which & and what is no ASCII would end. */
-static bool add_to_state(char *state, size_t size, const char *key, const char *value)
+/* What is asked for, as text. */
+static int answer(const struct cli_options *o, const struct ty_schedule_options *s, char **text,
+                  struct ty_err *err)
 {
-    const size_t n = strlen(state);
-    const int more = value == NULL || strchr(value, '&') != NULL
-                         ? 0
-                         : snprintf(state + n, size - n, "%s%s=%s", n > 0 ? "&" : "", key, value);
-    return more >= 0 && (size_t)more < size - n;
-}
-
-/* The classroom, opened with a schedule that can be, or with those that are compared. */
-#define STATE_SIZE 65536u
-static int classroom(const struct cli_options *o, const struct ty_schedule_options *asked,
-                     char **page, struct ty_err *err)
-{
-    static char state[STATE_SIZE];
-    struct ty_schedule_options s = *asked;
-    char *text = NULL;
-    s.format = o->compare != NULL ? "svg" : "slots";
-    int rc =
-        o->compare != NULL ? ty_schedule_compare(&s, &text, err) : ty_schedule_show(&s, &text, err);
-    if (rc < 0) {
-        return rc;
+    if (s->format != NULL && strcmp(s->format, "html") == 0) {
+        const bool own = o->compare == NULL && !is_known(o->operand);
+        return cli_classroom(o, s, own, text, err);
     }
-    const bool own = o->compare == NULL && !is_known(o->operand);
-    for (char *c = own ? text : NULL; c != NULL && *c != '\0'; c++) {
-        *c = *c == '\n' ? ';' : *c;
-    }
-    const bool room = add_to_state(state, STATE_SIZE, "schedule", own ? "1f1b" : s.name) &&
-                      add_to_state(state, STATE_SIZE, "p", o->pipeline) &&
-                      add_to_state(state, STATE_SIZE, "m", o->micro_batches) &&
-                      add_to_state(state, STATE_SIZE, "v", o->chunks) &&
-                      add_to_state(state, STATE_SIZE, "group", o->group) &&
-                      add_to_state(state, STATE_SIZE, "slices", o->slices) &&
-                      add_to_state(state, STATE_SIZE, "times", o->times) &&
-                      add_to_state(state, STATE_SIZE, "stages", o->stages) &&
-                      add_to_state(state, STATE_SIZE, "slots", own ? text : NULL);
-    ty_text_free(text);
-    if (!room) {
-        cli_say("trainyard schedule: too long an order for the address of a page; --format svg "
-                "draws it\n");
-        return -1;
-    }
-    return ty_classroom(state, page, err);
+    return o->compare != NULL ? ty_schedule_compare(s, text, err) : ty_schedule_show(s, text, err);
 }
 
 int cmd_schedule(const struct cli_options *o)
@@ -187,10 +152,7 @@ int cmd_schedule(const struct cli_options *o)
         ty_text_free(text);
         text = NULL;
     }
-    const bool html = format != NULL && strcmp(format, "html") == 0;
-    int rc = html                 ? classroom(o, &s, &text, err)
-             : o->compare != NULL ? ty_schedule_compare(&s, &text, err)
-                                  : ty_schedule_show(&s, &text, err);
+    int rc = answer(o, &s, &text, err);
     rc = cli_hand_over(rc, text, o->output, err);
     if (rc == 0) {
         say_chart(o, format);
