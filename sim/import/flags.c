@@ -34,19 +34,26 @@ const char *ty_flags_bare(struct ty_draft *d, const char *text)
     return text;
 }
 
+void ty_flags_put(struct ty_flags *flags, const char *name, const struct ty_draft_from *from,
+                  const char *doubt)
+{
+    if (flags->n == flags->cap) {
+        struct ty_flag *more =
+            grown(flags->draft, flags->item, flags->n, &flags->cap, sizeof(*more));
+        if (more == NULL) {
+            return;
+        }
+        flags->item = more;
+    }
+    flags->item[flags->n++] = (struct ty_flag){.name = name, .from = *from, .doubt = doubt};
+}
+
 void ty_flags_add(struct ty_flags *flags, const char *word, const struct ty_place *at,
                   const char *doubt)
 {
     struct ty_draft *d = flags->draft;
     const char *equals = strchr(word, '=');
     const int n = (int)(equals != NULL ? (size_t)(equals - word) : strlen(word));
-    if (flags->n == flags->cap) {
-        struct ty_flag *more = grown(d, flags->item, flags->n, &flags->cap, sizeof(*more));
-        if (more == NULL) {
-            return;
-        }
-        flags->item = more;
-    }
     char *name = ty_arena_strndup(d->arena, word, (size_t)n);
     if (name == NULL) {
         d->code = d->code < 0 ? d->code : ty_fail_memory(d->err);
@@ -56,9 +63,10 @@ void ty_flags_add(struct ty_flags *flags, const char *word, const struct ty_plac
     for (char *c = name + 2 * (n > 2); *c != '\0'; c++) {
         *c = *c == '_' ? '-' : *c;
     }
-    flags->item[flags->n++] =
-        (struct ty_flag){.name = name, .from = {.word = written, .at = *at}, .doubt = doubt};
-    if (equals != NULL) {
+    const struct ty_draft_from from = {.word = written, .at = *at};
+    const uint32_t before = flags->n;
+    ty_flags_put(flags, name, &from, doubt);
+    if (equals != NULL && flags->n > before) {
         ty_flags_value(flags, equals + 1, doubt);
         flags->item[flags->n - 1].doubt = NULL;
     }

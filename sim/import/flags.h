@@ -42,6 +42,10 @@ void ty_flags_add(struct ty_flags *flags, const char *word, const struct ty_plac
                   const char *doubt);
 void ty_flags_value(struct ty_flags *flags, const char *text, const char *doubt);
 
+/* Appends a flag of that name that stands in the files as another word. */
+void ty_flags_put(struct ty_flags *flags, const char *name, const struct ty_draft_from *from,
+                  const char *doubt);
+
 /* The flag of that name, whether or not it is known to be there; NULL: it is not. */
 const struct ty_flag *ty_flags_find(const struct ty_flags *flags, const char *name);
 

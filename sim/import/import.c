@@ -9,7 +9,9 @@
 
 #define NAMES 256u
 
-const struct ty_importer *const ty_importers[] = {&ty_import_megatron, NULL};
+const struct ty_importer *const ty_importers[] = {&ty_import_megatron,    &ty_import_torchtitan,
+                                                  &ty_import_nanotron,    &ty_import_accelerate,
+                                                  &ty_import_huggingface, NULL};
 
 static const struct ty_importer *find(const char *form, struct ty_err *err)
 {

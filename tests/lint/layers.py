@@ -50,6 +50,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/emit": RUN,
     "sim/import": RUN,
     "sim/import/megatron": RUN + ["sim/import"],
+    "sim/import/torchtitan": RUN + ["sim/import"],
     "sim/plan": RUN + ["model/parallel", "sim/run", "sim/sweep", "sim/search"],
     "sim/plan/search": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan"],
     "sim/fleet": RUN + ["sim/run"],

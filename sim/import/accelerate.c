@@ -1,0 +1,395 @@
+/* accelerate.c - `trainyard import accelerate`: the YAML that `accelerate config` writes, the JSON
+ * of DeepSpeed that it names, and the config.json of the model. */
+#include <string.h>
+#include <strings.h>
+
+#include "sim/base/path.h"
+#include "sim/import/huggingface.h"
+#include "sim/import/trainer.h"
+
+#define RULE         "default of accelerate"
+#define FSDP(word)   "fsdp_config.fsdp_" word
+#define DEGREE(word) "parallelism_config.parallelism_config_" word "_size"
+#define DS(word)     "deepspeed_config." word
+#define IDLE(name)                                                                                 \
+    {                                                                                              \
+        name, TY_FLAG_IDLE, NULL, NULL, NULL                                                       \
+    }
+#define TAKEN(name)                                                                                \
+    {                                                                                              \
+        name, TY_FLAG_TAKEN, NULL, NULL, NULL                                                      \
+    }
+#define NO_KEY(name, note)                                                                         \
+    {                                                                                              \
+        name, TY_FLAG_NO_KEY, NULL, NULL, note                                                     \
+    }
+
+static const struct ty_flag_row rows[] = {
+    TAKEN("distributed_type"),
+    TAKEN("num_processes"),
+    TAKEN("num_machines"),
+    TAKEN("mixed_precision"),
+    TAKEN("gradient_accumulation_steps"),
+    TAKEN(FSDP("sharding_strategy")),
+    TAKEN(FSDP("reshard_after_forward")),
+    TAKEN(FSDP("version")),
+    TAKEN(FSDP("offload_params")),
+    TAKEN(FSDP("activation_checkpointing")),
+    IDLE("fsdp_config.*"),
+    TAKEN("parallelism_config.*"),
+    TAKEN(DS("zero_stage")),
+    TAKEN(DS("gradient_accumulation_steps")),
+    TAKEN(DS("offload_optimizer_device")),
+    TAKEN(DS("offload_param_device")),
+    TAKEN(DS("deepspeed_config_file")),
+    NO_KEY(DS("deepspeed_hostfile"), "nodes by name: their number is num_machines"),
+    IDLE("deepspeed_config.*"),
+    TAKEN("megatron_lm_config.*"),
+    TAKEN("fp8_config.*"),
+    NO_KEY("dynamo_config.*", "the compiler fuses kernels of its choice"),
+    IDLE("compute_environment"),
+    IDLE("debug"),
+    IDLE("downcast_bf16"),
+    IDLE("enable_cpu_affinity"),
+    IDLE("gpu_ids"),
+    IDLE("machine_rank"),
+    IDLE("main_process_*"),
+    IDLE("main_training_function"),
+    IDLE("rdzv_*"),
+    IDLE("same_network"),
+    IDLE("tpu_*"),
+    IDLE("use_cpu"),
+    IDLE("ipex_config.*"),
+    IDLE("commands"),
+    IDLE("command_file"),
+    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
+};
+
+/* ---- the world ---- */
+
+static void import_world(struct ty_flags *words)
+{
+    struct ty_draft *d = words->draft;
+    const struct ty_flag *all = ty_flags_get(words, "num_processes");
+    if (all == NULL) {
+        d->no_world = "no num_processes";
+        return;
+    }
+    d->gpus = ty_flags_count(words, "num_processes", 0);
+    d->gpus_from = all->from;
+    const uint32_t machines = ty_flags_count(words, "num_machines", 1);
+    if (machines > 1 && d->gpus % machines == 0) {
+        d->per_node = d->gpus / machines;
+    }
+}
+
+/* ---- types ---- */
+
+static void import_types(struct ty_flags *words)
+{
+    static const char word[] = "mixed_precision";
+    const char *type = ty_flags_text(words, word, NULL);
+    const struct ty_draft_from from = ty_flags_from(words, word, RULE);
+    if (type == NULL || ty_draft_get(words->draft, "model.dtype") != NULL) {
+        return; /* the JSON of DeepSpeed counts */
+    }
+    if (strcasecmp(type, "no") == 0 || strcasecmp(type, "false") == 0) { /* YAML 1.1 reads no so */
+        ty_draft_set(words->draft, "model.dtype", &from, "fp32");
+    } else {
+        ty_draft_set(words->draft, "model.dtype", &from, "%s", type);
+    }
+}
+
+/* ---- FSDP ---- */
+
+static const struct {
+    const char *number, *word, *zero;
+    bool hybrid; /* among the GPUs of a node, and copies of that */
+} strategies[] = {
+    {"1", "FULL_SHARD", "3", false},        {"2", "SHARD_GRAD_OP", "2", false},
+    {"3", "NO_SHARD", "0", false},          {"4", "HYBRID_SHARD", "3", true},
+    {"5", "HYBRID_SHARD_ZERO2", "2", true},
+};
+
+static void import_strategy(struct ty_flags *words)
+{
+    static const char word[] = FSDP("sharding_strategy");
+    static const char reshard[] = FSDP("reshard_after_forward");
+    struct ty_draft *d = words->draft;
+    const char *given = ty_flags_text(words, word, NULL);
+    if (given == NULL) { /* version 2 has true or false for it, version 1 the same words */
+        const char *keep = ty_flags_text(words, reshard, "true");
+        given = strcasecmp(keep, "false") == 0  ? "SHARD_GRAD_OP"
+                : strcasecmp(keep, "true") == 0 ? "FULL_SHARD"
+                                                : keep;
+    }
+    const struct ty_draft_from from =
+        ty_flags_from(words, ty_flags_find(words, word) != NULL ? word : reshard, RULE);
+    for (size_t i = 0; i < TY_COUNT(strategies); i++) {
+        if (strcasecmp(given, strategies[i].word) == 0 ||
+            strcmp(given, strategies[i].number) == 0) {
+            ty_draft_set(d, "layout.zero", &from, "%s", strategies[i].zero);
+            if (strategies[i].hybrid) {
+                ty_draft_set(d, "layout.shard", &from, "%u",
+                             (unsigned)(d->per_node > 0 ? d->per_node : 8));
+                ty_draft_explain(d, "layout.shard", "the GPUs of a node");
+            }
+            return;
+        }
+    }
+    ty_draft_refuse(d, &from,
+                    "'%s' is no way of sharding; write FULL_SHARD, SHARD_GRAD_OP, "
+                    "NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2",
+                    given);
+}
+
+static void import_fsdp(struct ty_flags *words)
+{
+    struct ty_draft *d = words->draft;
+    const struct ty_draft_from from = ty_flags_from(words, "distributed_type", "");
+    ty_draft_set(d, "framework.preset", &from, "fsdp");
+    import_strategy(words);
+    if (ty_words_true(words, FSDP("offload_params"), false)) {
+        const struct ty_draft_from away = ty_flags_from(words, FSDP("offload_params"), "");
+        ty_draft_set(d, "layout.offload_parameters", &away, "cpu");
+        ty_draft_set(d, "layout.offload_optimizer", &away, "cpu");
+    }
+    if (ty_flags_find(words, FSDP("activation_checkpointing")) != NULL) {
+        const struct ty_draft_from again =
+            ty_flags_from(words, FSDP("activation_checkpointing"), "");
+        ty_draft_set(d, "layout.recompute", &again, "%s",
+                     ty_words_true(words, FSDP("activation_checkpointing"), false) ? "full"
+                                                                                   : "none");
+    }
+}
+
+/* ---- grids of ranks ---- */
+
+static void import_degrees(struct ty_flags *words)
+{
+    static const struct {
+        const char *word, *key;
+    } degrees[] = {{DEGREE("tp"), "layout.tensor"},
+                   {DEGREE("cp"), "layout.context"},
+                   {DEGREE("sp"), "layout.context"}};
+    struct ty_draft *d = words->draft;
+    for (size_t i = 0; i < TY_COUNT(degrees); i++) {
+        if (ty_flags_count(words, degrees[i].word, 1) > 1) {
+            ty_flags_set_count(words, degrees[i].word, degrees[i].key);
+        }
+    }
+    const uint32_t copies = ty_flags_count(words, DEGREE("dp_replicate"), 1);
+    const uint32_t shard = ty_flags_count(words, DEGREE("dp_shard"), 1);
+    if (copies > 1 && shard > 1) {
+        const struct ty_draft_from from = ty_flags_from(words, DEGREE("dp_shard"), "");
+        ty_draft_set(d, "layout.shard", &from, "%u", (unsigned)shard);
+        ty_draft_explain(d, "layout.shard", "of each of %u groups", (unsigned)copies);
+    } else if (copies > 1) {
+        const struct ty_draft_from from = ty_flags_from(words, DEGREE("dp_replicate"), "");
+        ty_draft_set(d, "layout.zero", &from, "0");
+    }
+}
+
+/* ---- DeepSpeed ---- */
+
+/* The JSON that the file names decides over batch, types and stage; what it leaves to the trainer
+ * is "auto". */
+static void read_json(struct ty_flags *words, struct ty_flags *json,
+                      const struct ty_draft_file *settings)
+{
+    static const char word[] = DS("deepspeed_config_file");
+    struct ty_draft *d = words->draft;
+    const char *path = ty_flags_text(words, word, NULL);
+    if (path == NULL) {
+        return;
+    }
+    const struct ty_draft_from from = ty_flags_from(words, word, "");
+    const struct ty_draft_file *file = ty_draft_named(d, settings, path);
+    if (file == NULL) {
+        ty_draft_refuse(d, &from, "%s is not beside this file; name it as a further file", path);
+        return;
+    }
+    ty_words_read(json, file);
+}
+
+static bool is_auto(const struct ty_flags *words, const char *name)
+{
+    const struct ty_flag *word = ty_flags_find(words, name);
+    return word == NULL || word->n_values == 0 || strcmp(word->values[0].text, "auto") == 0;
+}
+
+static void import_json_types(struct ty_flags *json)
+{
+    static const struct {
+        const char *word, *type;
+    } types[] = {{"fp16.enabled", "fp16"}, {"bf16.enabled", "bf16"}, {"bfloat16.enabled", "bf16"}};
+    for (size_t i = 0; i < TY_COUNT(types); i++) {
+        if (!is_auto(json, types[i].word) && ty_words_true(json, types[i].word, false)) {
+            const struct ty_draft_from from = ty_flags_from(json, types[i].word, "");
+            ty_draft_set(json->draft, "model.dtype", &from, "%s", types[i].type);
+        }
+    }
+}
+
+static void set_away(struct ty_flags *words, const char *name, const char *key)
+{
+    const char *device = is_auto(words, name) ? "none" : ty_flags_text(words, name, "none");
+    if (strcmp(device, "none") != 0) {
+        const struct ty_draft_from from = ty_flags_from(words, name, "");
+        ty_draft_set(words->draft, key, &from, "%s", device);
+    }
+}
+
+/* What is in the JSON, in the YAML, or in both; the JSON counts. */
+static void import_deepspeed(struct ty_flags *words, struct ty_flags *json)
+{
+    struct ty_draft *d = words->draft;
+    const struct ty_draft_from stack = ty_flags_from(words, "distributed_type", "");
+    const bool told = !is_auto(json, "zero_optimization.stage");
+    struct ty_flags *by = told ? json : words;
+    const char *stage = told ? "zero_optimization.stage" : DS("zero_stage");
+    ty_draft_set(d, "framework.preset", &stack, "megatron-deepspeed");
+    const struct ty_draft_from from = ty_flags_from(by, stage, "default of DeepSpeed");
+    ty_draft_set(d, "layout.zero", &from, "%u",
+                 (unsigned)ty_flags_count(by, stage, told || json->n > 0 ? 0 : 2));
+    set_away(words, DS("offload_optimizer_device"), "layout.offload_optimizer");
+    set_away(words, DS("offload_param_device"), "layout.offload_parameters");
+    set_away(json, "zero_optimization.offload_optimizer.device", "layout.offload_optimizer");
+    set_away(json, "zero_optimization.offload_param.device", "layout.offload_parameters");
+    import_json_types(json);
+}
+
+/* Words of the JSON that no step depends on, and those that only say "auto". */
+static const struct ty_flag_row json_rows[] = {
+    TAKEN("zero_optimization.stage"),
+    TAKEN("zero_optimization.offload_optimizer.device"),
+    TAKEN("zero_optimization.offload_param.device"),
+    IDLE("zero_optimization.*"),
+    TAKEN("fp16.enabled"),
+    TAKEN("bf16.enabled"),
+    TAKEN("bfloat16.enabled"),
+    IDLE("fp16.*"),
+    IDLE("bf16.*"),
+    TAKEN("gradient_accumulation_steps"),
+    TAKEN("train_batch_size"),
+    TAKEN("train_micro_batch_size_per_gpu"),
+    IDLE("optimizer.*"),
+    IDLE("scheduler.*"),
+    IDLE("gradient_clipping"),
+    IDLE("steps_per_print"),
+    IDLE("wall_clock_breakdown"),
+    IDLE("zero_allow_untested_optimizer"),
+    IDLE("flops_profiler.*"),
+    IDLE("prescale_gradients"),
+    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
+};
+
+/* Times that a GPU works before an update; 0: no file says it. */
+static uint32_t accumulation(struct ty_flags *words, struct ty_flags *json)
+{
+    if (!is_auto(json, "gradient_accumulation_steps")) {
+        return ty_flags_count(json, "gradient_accumulation_steps", 0);
+    }
+    static const char *const names[] = {DS("gradient_accumulation_steps"),
+                                        "gradient_accumulation_steps"};
+    for (size_t i = 0; i < TY_COUNT(names); i++) {
+        if (!is_auto(words, names[i])) {
+            return ty_flags_count(words, names[i], 0);
+        }
+    }
+    return 0;
+}
+
+static void import_batch(struct ty_flags *words, struct ty_flags *json)
+{
+    struct ty_draft *d = words->draft;
+    const uint32_t steps = accumulation(words, json);
+    const uint32_t replicas = ty_trainer_replicas(d);
+    const bool micro = !is_auto(json, "train_micro_batch_size_per_gpu");
+    const bool all = !is_auto(json, "train_batch_size");
+    if (!micro && !all) {
+        ty_trainer_batch(d, steps);
+        return;
+    }
+    const uint64_t each = (uint64_t)replicas * (steps > 0 ? steps : 1);
+    const uint64_t batch = all ? ty_flags_count(json, "train_batch_size", 0)
+                               : each * ty_flags_count(json, "train_micro_batch_size_per_gpu", 0);
+    const uint64_t one = micro ? ty_flags_count(json, "train_micro_batch_size_per_gpu", 0)
+                               : (each > 0 ? batch / each : 0);
+    const struct ty_draft_from from =
+        ty_flags_from(json, all ? "train_batch_size" : "train_micro_batch_size_per_gpu", "");
+    if (one > 0 && batch > 0) {
+        ty_draft_set(d, "layout.micro_batch", &from, "%llu", (unsigned long long)one);
+        ty_draft_set(d, "layout.global_batch", &from, "%llu", (unsigned long long)batch);
+    }
+}
+
+/* ---- all of it ---- */
+
+static void import_settings(struct ty_flags *words, const struct ty_draft_file *file)
+{
+    struct ty_draft *d = words->draft;
+    struct ty_flags json = {.draft = d};
+    const char *type = ty_flags_text(words, "distributed_type", "NO");
+    const struct ty_draft_from from = ty_flags_from(words, "distributed_type", RULE);
+    import_world(words);
+    import_degrees(words);
+    if (strcasecmp(type, "FSDP") == 0) {
+        import_fsdp(words);
+    } else if (strcasecmp(type, "DEEPSPEED") == 0) {
+        read_json(words, &json, file);
+        import_deepspeed(words, &json);
+    } else if (strcasecmp(type, "MULTI_GPU") == 0 || strcasecmp(type, "NO") == 0) {
+        ty_draft_set(d, "framework.preset", &from, "ddp");
+        ty_draft_set(d, "layout.zero", &from, "0");
+    } else {
+        ty_draft_refuse(d, &from, "%s is not read; FSDP, DEEPSPEED and MULTI_GPU are%s", type,
+                        strcasecmp(type, "MEGATRON_LM") == 0
+                            ? ", and Megatron-LM's flags by import megatron"
+                            : "");
+    }
+    import_types(words);
+    if (ty_draft_get(d, "model.layers") != NULL) {
+        import_batch(words, &json);
+    } else {
+        const struct ty_draft_from none = {.word = ty_path_name(file->path)};
+        ty_draft_remark(d, &none,
+                        "no model and no batch are in it: name the model's config.json behind it "
+                        "for a whole run file");
+        ty_draft_remark(d, &d->gpus_from, "%u GPUs: how many is left to the run file it goes with",
+                        (unsigned)d->gpus);
+    }
+    ty_flags_apply(words, rows, NULL);
+    ty_flags_apply(&json, json_rows, NULL);
+}
+
+static void read_accelerate(struct ty_draft *d)
+{
+    struct ty_flags words = {.draft = d};
+    const struct ty_draft_file *settings = NULL;
+    for (uint32_t i = 0; i < d->n_files; i++) {
+        const struct ty_draft_file *file = &d->files[i];
+        if (!ty_path_ends(file->path, ".json")) {
+            settings = ty_words_read(&words, file) != NULL ? file : settings;
+            continue;
+        }
+        struct ty_doc *doc = ty_words_doc(d, file);
+        const bool model = doc != NULL && (ty_node_child(doc->root, "model_type") != NULL ||
+                                           ty_node_child(doc->root, "architectures") != NULL);
+        if (model) { /* others are DeepSpeed's, and are read where they are named */
+            ty_huggingface_import(d, file);
+        }
+    }
+    const struct ty_draft_from from = {.word = d->files[0].path};
+    if (d->code < 0) {
+        return;
+    }
+    if (settings == NULL) {
+        ty_draft_refuse(d, &from, "no YAML that accelerate config writes; name it, too");
+        return;
+    }
+    import_settings(&words, settings);
+}
+
+const struct ty_importer ty_import_accelerate = {
+    .name = "accelerate", .title = "Accelerate", .read = read_accelerate};

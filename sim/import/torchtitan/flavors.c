@@ -1,0 +1,122 @@
+/* flavors.c - models that torchtitan has in Python, of which a file only says name and flavor.
+ *
+ * Source: torchtitan/models/MODEL/__init__.py (February 2026, 238fa995), and of llama2 that of
+ * 2024. Inner widths of Llama follow from dim: roundup(int(m int(2/3 4 dim)), multiple_of). */
+#include "sim/import/torchtitan/torchtitan.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define SHAPE(layers, hidden, heads, kv_heads, ffn)                                                \
+    "layers: " #layers "\nhidden: " #hidden "\nheads: " #heads "\nkv_heads: " #kv_heads            \
+    "\nffn: " #ffn "\n"
+#define GATED       "mlp: swiglu\nnorm_kind: rmsnorm\nbias: false\n"
+#define LLAMA       "tied: false\n" GATED
+#define LLAMA2      "vocabulary: 32000\n" LLAMA
+#define LLAMA3      "vocabulary: 128256\n" LLAMA
+#define QWEN3(tied) "vocabulary: 151936\nhead_dim: 128\nqk_norm: true\ntied: " #tied "\n" GATED
+#define EXPERTS(n, per_token, width)                                                               \
+    "experts: " #n "\nexperts_per_token: " #per_token "\nexpert_ffn: " #width "\n"
+#define LATENT "kv_latent: 512\nhead_dim: 128\nhead_rope: 64\nhead_value: 128\n" LLAMA
+#define GPT_OSS                                                                                    \
+    "vocabulary: 201088\nhead_dim: 64\nwindow: 128\nwindow_period: 2\nsinks: true\n"               \
+    "router_bias: true\nmlp: swiglu\nnorm_kind: rmsnorm\nbias: true\ntied: false\n"
+
+static const struct flavor {
+    const char *name, *flavor, *lines;
+} flavors[] = {
+    {"llama2", "7B", SHAPE(32, 4096, 32, 32, 11008) LLAMA2},
+    {"llama2", "13B", SHAPE(40, 5120, 40, 40, 13824) LLAMA2},
+    {"llama2", "26B", SHAPE(80, 5120, 40, 40, 13824) LLAMA2},
+    {"llama2", "70B", SHAPE(80, 8192, 64, 8, 28672) LLAMA2},
+    {"llama3", "debugmodel", SHAPE(6, 256, 16, 16, 768) "vocabulary: 2048\n" LLAMA},
+    {"llama3", "8B", SHAPE(32, 4096, 32, 8, 14336) LLAMA3},
+    {"llama3", "70B", SHAPE(80, 8192, 64, 8, 28672) LLAMA3},
+    {"llama3", "405B", SHAPE(126, 16384, 128, 8, 53248) LLAMA3},
+    {"qwen3", "0.6B", SHAPE(28, 1024, 16, 8, 3072) QWEN3(true)},
+    {"qwen3", "1.7B", SHAPE(28, 2048, 16, 8, 6144) QWEN3(true)},
+    {"qwen3", "4B", SHAPE(36, 2560, 32, 8, 9728) QWEN3(true)},
+    {"qwen3", "8B", SHAPE(36, 4096, 32, 8, 12288) QWEN3(false)},
+    {"qwen3", "14B", SHAPE(40, 5120, 40, 8, 17408) QWEN3(false)},
+    {"qwen3", "32B", SHAPE(64, 5120, 64, 8, 25600) QWEN3(false)},
+    {"qwen3", "30B-A3B", SHAPE(48, 2048, 32, 4, 6144) EXPERTS(128, 8, 768) QWEN3(false)},
+    {"qwen3", "235B-A22B", SHAPE(94, 4096, 64, 4, 12288) EXPERTS(128, 8, 1536) QWEN3(false)},
+    {"deepseek_v3", "16B",
+     SHAPE(27, 2048, 16, 16,
+           10944) "vocabulary: 102400\ndense_layers: 1\nshared_ffn: 2816\n" EXPERTS(64, 6, 1408)
+         LATENT},
+    {"deepseek_v3", "236B",
+     SHAPE(60, 5120, 128, 128,
+           12288) "vocabulary: 102400\ndense_layers: 1\nshared_ffn: 3072\n"
+                  "query_latent: 1536\nexpert_groups: 8\ngroup_limit: 3\n" EXPERTS(160, 6, 1536)
+                      LATENT},
+    {"deepseek_v3", "671B",
+     SHAPE(
+         61, 7168, 128, 128,
+         18432) "vocabulary: 129280\ndense_layers: 3\nshared_ffn: 2048\n"
+                "query_latent: 1536\nexpert_groups: 8\ngroup_limit: 4\nrouter_bias: true\n" EXPERTS(
+                    256, 8, 2048) LATENT},
+    {"llama4", "17bx16e",
+     SHAPE(48, 5120, 40, 8, 16384) "vocabulary: 202048\nshared_ffn: 8192\n" EXPERTS(16, 1, 8192)
+         LLAMA},
+    {"gpt_oss", "20b", SHAPE(24, 2880, 64, 8, 2880) EXPERTS(32, 4, 2880) GPT_OSS},
+    {"gpt_oss", "120b", SHAPE(36, 2880, 64, 8, 2880) EXPERTS(128, 4, 2880) GPT_OSS},
+};
+
+/* "8B", or "8B_flex", which has other attention kernels. */
+static bool is_flavor(const char *given, const char *flavor)
+{
+    const size_t n = strlen(flavor);
+    return strncasecmp(given, flavor, n) == 0 && (given[n] == '\0' || given[n] == '_');
+}
+
+/* The flavors of a name, or all names: for messages. */
+static const char *known(struct ty_draft *d, const char *name)
+{
+    const char *list = "", *last = "";
+    for (size_t i = 0; i < TY_COUNT(flavors); i++) {
+        const bool same = strcmp(flavors[i].name, name) == 0;
+        if (same || (name[0] == '\0' && strcmp(flavors[i].name, last) != 0)) {
+            list = ty_draft_text(d, "%s%s%s", list, list[0] != '\0' ? ", " : "",
+                                 same ? flavors[i].flavor : flavors[i].name);
+        }
+        last = flavors[i].name;
+    }
+    return list;
+}
+
+static const char instead[] =
+    "give the config.json of the model as a second file, and it is taken from there";
+
+void ty_titan_model(struct ty_flags *words)
+{
+    struct ty_draft *d = words->draft;
+    const char *name = ty_flags_text(words, "model.name", "llama3");
+    const char *given = ty_flags_text(words, "model.flavor", "debugmodel");
+    struct ty_draft_from from = ty_flags_from(words, "model.flavor", TY_TITAN_RULE);
+    if (ty_draft_get(d, "model.layers") != NULL) {
+        return; /* a config.json said it */
+    }
+    if (ty_flags_find(words, "model.flavor") == NULL) {
+        from = ty_flags_from(words, "model.name", "model.flavor");
+        ty_draft_refuse(d, &from, "no model.flavor: of %s there is no model without one; %s", name,
+                        instead);
+        return;
+    }
+    bool any = false;
+    for (size_t i = 0; i < TY_COUNT(flavors); i++) {
+        const bool same = strcmp(flavors[i].name, name) == 0;
+        any = any || same;
+        if (same && is_flavor(given, flavors[i].flavor)) {
+            ty_words_set_lines(d, "model", &from, flavors[i].lines);
+            ty_draft_explain(d, "model.layers", "sizes are those of %s %s in torchtitan",
+                             flavors[i].name, flavors[i].flavor);
+            return;
+        }
+    }
+    if (!any) {
+        from = ty_flags_from(words, "model.name", TY_TITAN_RULE);
+    }
+    ty_draft_refuse(d, &from, "no sizes of %s %s are known here (%s); %s", name, given,
+                    known(d, any ? name : ""), instead);
+}

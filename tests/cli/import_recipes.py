@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""`trainyard import` of files that no shell carries: TOML, YAML, JSON, Python.
+
+What a file says must be in the run file, with the word and line that said it; what is not
+understood must be told. Files of real projects are read where they are (../shared/configs) and held
+to the facts of expected.csv, exact parameters among them.
+
+usage: import_recipes.py TRAINYARD
+"""
+import csv
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIGS = ROOT.parent / "shared" / "configs"
+if not CONFIGS.exists():  # a worktree lies one deeper
+    CONFIGS = ROOT.parents[1] / "shared" / "configs"
+
+checks = []
+
+
+def check(name, ok, why=""):
+    checks.append((name, bool(ok)))
+    if not ok:
+        print("# " + name + ": " + str(why).replace("\n", "\n# "))
+
+
+def imported(folder, form, files, *options):
+    """Imports {name: text} or paths; (exit status, {key: (value, comment)}, run file, stderr)."""
+    paths = []
+    for name, text in files.items() if isinstance(files, dict) else ():
+        (folder / name).write_text(text)
+        paths.append(folder / name)
+    out = folder / "out.yaml"
+    out.unlink(missing_ok=True)
+    run = subprocess.run([sys.argv[1], "import", form, *map(str, paths or files), "-o", str(out),
+                          *options], capture_output=True, text=True)
+    text = out.read_text() if out.exists() else ""
+    facts, section = {}, ""
+    for line in text.splitlines():
+        found = re.match(r"(\w+):$", line)
+        section = found.group(1) if found else section
+        found = re.match(r"  ([\w.]+): (.*?) +# (.*)$", line)
+        if found:
+            facts[section + "." + found.group(1)] = found.group(2), found.group(3)
+    return run.returncode, facts, text, run.stderr
+
+
+TITAN = """[model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 8
+seq_len = 4096
+[parallelism]
+tensor_parallel_degree = 2
+pipeline_parallel_degree = 4
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = 4
+[activation_checkpoint]
+mode = "full"
+"""
+NANOTRON = """model:
+  dtype: bfloat16
+  make_vocab_size_divisible_by: 64
+  model_config: {hidden_size: 1024, intermediate_size: 4096, num_attention_heads: 8,
+    num_hidden_layers: 12, num_key_value_heads: null, tie_word_embeddings: false, vocab_size: 1000}
+parallelism: {dp: 2, pp: 2, tp: 2, pp_engine: afab, tp_mode: ALL_REDUCE}
+optimizer: {zero_stage: 1, accumulate_grad_in_fp32: true}
+tokens: {micro_batch_size: 2, batch_accumulation_per_replica: 3, sequence_length: 512}
+"""
+MODEL = json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
+                    "num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4,
+                    "intermediate_size": 512, "vocab_size": 1000})
+FSDP = """distributed_type: FSDP
+num_processes: 16
+num_machines: 2
+mixed_precision: bf16
+fsdp_config: {fsdp_sharding_strategy: 4, fsdp_activation_checkpointing: true}
+"""
+DEEPSPEED = """distributed_type: DEEPSPEED
+num_processes: 4
+mixed_precision: bf16
+deepspeed_config: {deepspeed_config_file: a/zero.json}
+"""
+ZERO = json.dumps({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}},
+                   "bf16": {"enabled": True}, "train_micro_batch_size_per_gpu": 2,
+                   "gradient_accumulation_steps": 3, "train_batch_size": "auto"})
+
+# name, form, files, options, keys with their values, parts of comments by key
+JOBS = [
+    ("torchtitan: replicas and shards, a pipeline of its own division", "torchtitan",
+     {"a.toml": TITAN}, [],
+     {"cluster.nodes": "8", "model.layers": "32", "model.ffn": "14336", "model.sequence": "4096",
+      "layout.tensor": "2", "layout.pipeline": "4", "layout.zero": "3", "layout.shard": "4",
+      "layout.micro_batch": "1", "layout.global_batch": "64", "layout.sequence_parallel": "true",
+      "layout.stage_layers": "[8, 9, 8, 7]", "schedule.name": "1f1b",
+      "framework.reshard_after_forward": "no-pipeline", "layout.recompute": "full"},
+     {"layout.tensor": "parallelism.tensor_parallel_degree, a.toml:8"}),
+    ("torchtitan: two stages a rank, layers of each given", "torchtitan",
+     {"a.toml": TITAN.replace("mode =", "x.y = 1\nmode =").replace(
+         "tensor_p", 'pipeline_parallel_schedule = "interleaved1f1b"\n'
+         "pipeline_parallel_layers_per_stage = 4\n"
+         "pipeline_parallel_first_stage_less_layers = 0\n"
+         "pipeline_parallel_last_stage_less_layers = 0\ntensor_p")}, [],
+     {"schedule.name": "interleaved", "schedule.chunks": "2",
+      "layout.stage_layers": "[4, 4, 4, 4, 4, 4, 4, 4]"}, {}),
+    ("torchtitan: the file of 2024", "torchtitan",
+     {"a.toml": '[model]\nname = "llama2"\nflavor = "7B"\n[training]\nbatch_size = 2\n'
+                "tensor_parallel_degree = 2\n[experimental]\npipeline_parallel_degree = 1\n"
+                "[float8]\nenable_float8_linear = true\n[activation_checkpoint]\n"
+                'selective_ac_option = "2"\n'}, ["--gpus", "8"],
+     {"layout.global_batch": "8", "model.dtype": "fp8", "layout.recompute": "full",
+      "layout.recompute_layers": "[16]", "model.vocabulary": "32000"},
+     {"layout.tensor": "training.tensor_parallel_degree, a.toml:6",
+      "cluster.nodes": "--gpus; 8 GPUs"}),
+    ("torchtitan: a model that is not known comes from its config.json", "torchtitan",
+     {"a.toml": TITAN.replace("8B", "9B"), "config.json": MODEL}, [],
+     {"model.layers": "4", "model.hidden": "256"}, {"model.hidden": "config.json"}),
+    ("nanotron: padded vocabulary, accumulation, all forwards first", "nanotron",
+     {"a.yaml": NANOTRON}, [],
+     {"model.vocabulary": "1024", "layout.global_batch": "12", "layout.micro_batch": "2",
+      "schedule.name": "gpipe", "layout.zero": "1", "layout.sequence_parallel": "false",
+      "framework.grad_dtype": "fp32"},
+     {"layout.tensor": "parallelism.tp, a.yaml:6", "model.vocabulary": "in whole 128"}),
+    ("accelerate: hybrid sharding over nodes of eight", "accelerate",
+     {"a.yaml": FSDP, "config.json": MODEL}, ["--env", "PER_DEVICE_TRAIN_BATCH_SIZE=3"],
+     {"cluster.nodes": "2", "layout.zero": "3", "layout.shard": "8", "layout.recompute": "full",
+      "layout.micro_batch": "3", "layout.global_batch": "48", "model.dtype": "bf16"},
+     {"layout.zero": "fsdp_config.fsdp_sharding_strategy, a.yaml:5"}),
+    ("accelerate: without a model it is an overlay", "accelerate", {"a.yaml": FSDP}, [],
+     {"layout.zero": "3", "model.dtype": "bf16"}, {}),
+    ("accelerate: DeepSpeed's JSON decides", "accelerate",
+     {"a.yaml": DEEPSPEED, "zero.json": ZERO, "config.json": MODEL}, [],
+     {"layout.zero": "3", "layout.offload_optimizer": "cpu", "layout.micro_batch": "2",
+      "layout.global_batch": "24"}, {"layout.zero": "zero_optimization.stage, zero.json:1"}),
+    ("huggingface: a model and a world", "huggingface", {"config.json": MODEL}, ["--gpus", "4"],
+     {"model.layers": "4", "layout.global_batch": "4"}, {}),
+]
+
+# name, form, files, options, parts of what is said
+REFUSALS = [
+    ("torchtitan: no world", "torchtitan",
+     {"a.toml": TITAN.replace("degree = 4\n[act", "degree = -1\n[act")}, [],
+     ["parallelism.data_parallel_shard_degree", "--gpus N, a multiple of 8", "NGPU"]),
+    ("torchtitan: a world that does not divide", "torchtitan",
+     {"a.toml": TITAN.replace("degree = 4\n[act", "degree = -1\n[act")}, ["--gpus", "20"],
+     ["a world of 20 GPUs is not a multiple of 8"]),
+    ("torchtitan: a flavor that is not known", "torchtitan",
+     {"a.toml": TITAN.replace("8B", "9B")}, [],
+     ["a.toml:3:1: model.flavor: no sizes of llama3 9B", "config.json"]),
+    ("torchtitan: an unknown schedule", "torchtitan",
+     {"a.toml": TITAN.replace("[activ", 'pipeline_parallel_schedule = "Mine"\n[activ')}, [],
+     ["pipeline_parallel_schedule: no such schedule is known (Mine)"]),
+    ("torchtitan: broken TOML", "torchtitan", {"a.toml": "[model\n"}, [],
+     ["a.toml:1:7: a header is not closed"]),
+    ("nanotron: no model", "nanotron", {"a.yaml": "parallelism: {dp: 1}\n"}, [],
+     ["model.model_config.num_hidden_layers: no file says it"]),
+    ("accelerate: a JSON that is not there", "accelerate", {"b.yaml": DEEPSPEED.replace(
+        "zero.json", "other.json")}, [], ["a/other.json is not beside this file"]),
+    ("accelerate: Megatron-LM", "accelerate",
+     {"a.yaml": "distributed_type: MEGATRON_LM\nnum_processes: 8\n"}, [], ["import megatron"]),
+    ("huggingface: no world", "huggingface", {"config.json": MODEL}, [], ["--gpus N"]),
+]
+
+# name, form, files, options, parts of the run file and of standard error
+TOLD = [
+    ("an unknown word is in the run file and told", "torchtitan",
+     {"a.toml": TITAN.replace("[activ", "warp_drive = 3\n[activ")}, [],
+     ["# Not understood, and left out:", "#   parallelism.warp_drive 3, a.toml:12"],
+     ["a.toml:12: parallelism.warp_drive 3: not understood, and left out"]),
+    ("selective by operators has no key", "torchtitan",
+     {"a.toml": TITAN.replace('"full"', '"selective"\nselective_ac_option = "op"')}, [],
+     ["recompute: ffn", "selective_ac_option, a.toml:14"], ["is the nearest, and a guess"]),
+    ("a world in a comment counts, and is told", "torchtitan",
+     {"a.toml": "# for 64 A100 GPUs\n" + TITAN.replace("degree = 4\n[act", "degree = -1\n[act")},
+     [], ["preset: dgx-a100-80g", "64 GPUs"], ["64 GPUs are said there alone"]),
+    ("a guessed batch is told", "huggingface", {"config.json": MODEL}, ["--gpus", "4"], ["# guess"],
+     ["no file says the batch", "no file says how long sequences are"]),
+]
+
+
+def given(folder):
+    """Files of real projects, by their facts."""
+    forms = {"torchtitan-toml": "torchtitan", "nanotron-yaml": "nanotron"}
+    names = {"layers": "model.layers", "hidden": "model.hidden", "heads": "model.heads",
+             "ffn": "model.ffn", "padded_vocab": "model.vocabulary", "seq": "model.sequence",
+             "norm": "model.norm_kind", "tied": "model.tied", "experts": "model.experts",
+             "tp": "layout.tensor", "pp": "layout.pipeline", "micro_batch": "layout.micro_batch",
+             "global_batch": "layout.global_batch", "zero": "layout.zero",
+             "precision": "model.dtype"}
+    for row in csv.DictReader((CONFIGS / "expected.csv").open()):
+        if row["format"] not in forms:
+            continue
+        path = CONFIGS / row["file"].removeprefix("given/")
+        world = [] if row["world"] else ["--gpus", "64"]
+        status, facts, _, said = imported(folder, forms[row["format"]], [path], *world)
+        check(row["id"] + " is imported", status == 0, said)
+        for column, key in names.items():
+            if row[column] != "" and status == 0:
+                got = facts.get(key, ("1" if key == "layout.context" else None, ""))[0]
+                check(f"{row['id']} {key}", got == row[column], f"{got}, not {row[column]}")
+        if status == 0:
+            run = subprocess.run([sys.argv[1], "run", str(folder / "out.yaml"), "--stats", "json"],
+                                 capture_output=True, text=True)
+            report = json.loads(run.stdout)
+            if row["params"] != "":
+                check(row["id"] + " parameters", report["parameters"] == int(row["params"]),
+                      f"{report['parameters']}, not {row['params']}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for title, form, files, options, keys, comments in JOBS:
+            status, facts, text, said = imported(folder, form, files, *options)
+            check(title, status == 0, said)
+            for key, value in keys.items():
+                got = facts.get(key, (None, ""))[0]
+                check(f"{title}: {key}", got == value, f"{got}, not {value}\n{text}")
+            for key, part in comments.items():
+                check(f"{title}: origin of {key}", part in facts.get(key, ("", ""))[1], text)
+        for title, form, files, options, parts in REFUSALS:
+            status, _, text, said = imported(folder, form, files, *options)
+            check(title, status == 3 and text == "", f"{status} {said}")
+            for part in parts:
+                check(f"{title}: {part}", part in said, said)
+        for title, form, files, options, inside, told in TOLD:
+            status, _, text, said = imported(folder, form, files, *options)
+            check(title, status == 0, said)
+            for part in inside:
+                check(f"{title}: {part}", part in text, text)
+            for part in told:
+                check(f"{title}: {part}", part in said, said)
+        if CONFIGS.exists():
+            given(folder)
+        else:
+            print("# no ../shared/configs: files of real projects are not read")
+    for number, (title, ok) in enumerate(checks, 1):
+        print(("ok" if ok else "not ok"), number, "-", title.replace("#", "no."))
+    print(f"1..{len(checks)}")
+    sys.exit(0 if all(ok for _, ok in checks) else 1)
+
+
+main()
