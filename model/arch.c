@@ -12,6 +12,8 @@ static const struct ty_word mlp_words[] = {
 static const struct ty_word norm_kind_words[] = {
     {"layernorm", TY_NORM_LAYER, "scale and shift (Ba et al. 2016)"},
     {"rmsnorm", TY_NORM_RMS, "scale only (Zhang and Sennrich 2019)"},
+    {"layernorm-scale", TY_NORM_LAYER_SCALE, "LayerNorm without shift (MPT, Command R)"},
+    {"layernorm-plain", TY_NORM_LAYER_PLAIN, "LayerNorm without scale and shift (OLMo)"},
     {NULL, 0, NULL},
 };
 static const struct ty_word bias_words[] = {
@@ -19,7 +21,15 @@ static const struct ty_word bias_words[] = {
     {"qkv", TY_BIAS_QKV, "in those of q, k and v"},
     {"attention", TY_BIAS_ATTENTION, "in those of q, k, v and the output projection"},
     {"mlp", TY_BIAS_MLP, "in those of the MLP"},
+    {"outputs", TY_BIAS_OUTPUTS, "in the output projection and those of the MLP (GPT-Neo)"},
     {"true", TY_BIAS_ALL, "in all"},
+    {NULL, 0, NULL},
+};
+static const struct ty_word qk_norm_words[] = {
+    {"head", TY_QK_NORM_HEAD, "an RMSNorm of every head, one scale for all heads (Qwen3)"},
+    {"whole", TY_QK_NORM_WHOLE, "a scale for every channel of all heads (OLMo 2, Command R+)"},
+    {"layernorm", TY_QK_NORM_LAYER, "a LayerNorm of every head, one scale and shift (Persimmon)"},
+    {"plain", TY_QK_NORM_PLAIN, "a norm of every head without scale (Llama 4)"},
     {NULL, 0, NULL},
 };
 static const struct ty_word block_words[] = {
@@ -74,11 +84,26 @@ const struct ty_field ty_arch_fields[] = {
     ROW(window_period, UINT, .min = 2, .max = 10000, .fallback = "none", .blank = "none",
         .doc = "of so many layers the last sees all tokens, the others the window; none: no layer "
                "does"),
+    ROW(full_layers, UINTS, .late = true, .max = 9999, .fallback = "none", .blank = "none",
+        .doc = "layers that see all tokens and not the window, counted from 0, where no period "
+               "says which"),
     FLAG(full_attention,
          "whether flash kernels compute all scores, not the causal half (a bias or mask "
          "they do not know, such as ALiBi)"),
     WORD(bias, bias_words, "false", "which linear layers of a layer have biases"),
-    FLAG(qk_norm, "whether every head of q and k has an RMSNorm before its rotary embedding"),
+    ROW(head_bias, BOOL, .late = true, .fallback = "false",
+        .doc = "whether the output matrix has a bias (GPT-J, Phi)"),
+    FLAG(qk_norm, "whether q and k have norms before their rotary embedding"),
+    ROW(qk_norm_kind, WORD, .late = true, .words = qk_norm_words, .fallback = "head",
+        .doc = "what these norms are of"),
+    ROW(norms, UINT, .late = true, .min = 1, .max = 4, .fallback = "auto", .blank = "auto",
+        .doc = "norms of a layer; auto: 2, or 1 of parallel blocks. 2 of those: one each; 4: one "
+               "behind each block, too (Gemma 2)"),
+    ROW(embedding_norm, BOOL, .late = true, .fallback = "false",
+        .doc = "whether a norm follows the embedding (BLOOM)"),
+    ROW(rotary, QUANTITY, .late = true, .dim = TY_DIM_RATIO, .min = 0, .max = 1,
+        .fallback = "100 %",
+        .doc = "share of a head's width that rotary embeddings turn; 0: none, as with ALiBi"),
     FLAG(tied, "whether the output matrix is the embedding matrix"),
     ROW(positions, UINT, .min = 1, .max = 100000000, .fallback = "none", .blank = "none",
         .doc = "learned position embeddings; none: rotary ones"),
@@ -91,6 +116,8 @@ const struct ty_field ty_arch_fields[] = {
     COUNT(shared_ffn, 10000000,
           "inner width of all shared experts together, which see every token; 0: none"),
     COUNT(dense_layers, 10000, "layers, the first ones, that have an MLP of width ffn"),
+    ROW(mlp_layers, UINTS, .late = true, .max = 9999, .fallback = "none", .blank = "none",
+        .doc = "further layers that have an MLP of width ffn, counted from 0 (Llama 4 Maverick)"),
     ROW(expert_groups, UINT, .min = 1, .max = 100000, .fallback = "none", .blank = "none",
         .doc = "equal groups of routed experts (group_limit); none: they are not grouped"),
     ROW(group_limit, UINT, .min = 1, .max = 100000, .fallback = "none", .blank = "none",
@@ -164,18 +191,67 @@ static int check_heads(struct ty_arch *arch, const struct ty_section *section, s
     return arch->head_dim > 0 ? rc : ty_check_first(rc, derive_head_dim(arch, section, err));
 }
 
+/* A list of layers rises, so that it can be searched, and names layers that there are. */
+int ty_arch_check_layers(const struct ty_arch *arch, const struct ty_section *section,
+                         const char *key, const struct ty_uint_list *list, struct ty_err *err)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (list->item[i] >= arch->layers) {
+            return ty_check_fail(section, key, err,
+                                 "%u is no layer: they are 0 to %u (model.layers less one)",
+                                 (unsigned)list->item[i], (unsigned)arch->layers - 1);
+        }
+        if (i > 0 && list->item[i] <= list->item[i - 1]) {
+            return ty_check_fail(section, key, err,
+                                 "%u comes after %u; write each layer once, the first ones first",
+                                 (unsigned)list->item[i], (unsigned)list->item[i - 1]);
+        }
+    }
+    return 0;
+}
+
+static int check_windows(const struct ty_arch *arch, const struct ty_section *section,
+                         struct ty_err *err)
+{
+    if (arch->window == 0 && ty_check_given(section, "window_period")) {
+        return ty_check_fail(section, "window_period", err,
+                             "%u: no layer has a window; write a model.window, or none here",
+                             (unsigned)arch->window_period);
+    }
+    if (arch->window == 0 && arch->full_layers.n > 0) {
+        return ty_check_fail(section, "full_layers", err,
+                             "no layer has a window; write a model.window, or none here");
+    }
+    if (arch->window_period > 0 && arch->full_layers.n > 0) {
+        return ty_check_fail(section, "full_layers", err,
+                             "model.window_period (%u) says which layers see all tokens, too; "
+                             "write none for one of them",
+                             (unsigned)arch->window_period);
+    }
+    return ty_arch_check_layers(arch, section, "full_layers", &arch->full_layers, err);
+}
+
+/* One where both blocks read it; a third one would stand behind one block only. */
+static int check_norms(const struct ty_arch *arch, const struct ty_section *section,
+                       struct ty_err *err)
+{
+    const bool parallel = arch->block == TY_BLOCK_PARALLEL;
+    if (arch->norms == 0 || arch->norms == 2 || arch->norms == (parallel ? 1 : 4)) {
+        return 0;
+    }
+    return ty_check_fail(
+        section, "norms", err, "%u: a layer whose model.block is %s has %s; write one of these",
+        (unsigned)arch->norms, block_words[arch->block].name, parallel ? "1 or 2" : "2 or 4");
+}
+
 int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
 {
     int rc = check_heads(arch, section, err);
     if (arch->ffn == 0) {
         arch->ffn = 4 * arch->hidden;
     }
-    if (arch->window == 0 && ty_check_given(section, "window_period")) {
-        rc = ty_check_first(rc, ty_check_fail(section, "window_period", err,
-                                              "%u: no layer has a window; write a model.window, or "
-                                              "none here",
-                                              (unsigned)arch->window_period));
-    }
+    rc = ty_check_first(rc, check_windows(arch, section, err));
+    rc = ty_check_first(rc, check_norms(arch, section, err));
     if (arch->block == TY_BLOCK_PARALLEL && (arch->experts > 0 || ty_arch_is_latent(arch))) {
         rc =
             ty_check_first(rc, ty_check_fail(section, "block", err,
@@ -190,20 +266,38 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
 
 double ty_arch_norm_params(const struct ty_arch *arch)
 {
-    return (arch->norm_kind == TY_NORM_LAYER ? 2.0 : 1.0) * arch->hidden;
+    static const double scales[] = {[TY_NORM_LAYER] = 2,
+                                    [TY_NORM_RMS] = 1,
+                                    [TY_NORM_LAYER_SCALE] = 1,
+                                    [TY_NORM_LAYER_PLAIN] = 0};
+    return scales[arch->norm_kind] * arch->hidden;
+}
+
+uint32_t ty_arch_norms(const struct ty_arch *arch)
+{
+    return arch->norms > 0 ? arch->norms : arch->block == TY_BLOCK_PARALLEL ? 1 : 2;
+}
+
+bool ty_arch_listed(const struct ty_uint_list *list, uint32_t layer)
+{
+    uint32_t i = 0;
+    while (i < list->n && list->item[i] < layer) {
+        i++;
+    }
+    return i < list->n && list->item[i] == layer;
 }
 
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer)
 {
     const uint32_t last = arch->layers - 1, number = layer < last ? layer : last;
-    const bool whole = arch->window_period > 0 && (number + 1) % arch->window_period == 0;
+    const bool whole = arch->window_period > 0 ? (number + 1) % arch->window_period == 0
+                                               : ty_arch_listed(&arch->full_layers, number);
     return arch->window > 0 && arch->window < arch->sequence && !whole;
 }
 
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
 {
-    return (arch->window > 0 ? 2u : 1u) *
-           (ty_arch_is_moe(arch) && arch->dense_layers > 0 ? 2u : 1u);
+    return (arch->window > 0 ? 2u : 1u) * (ty_arch_has_dense(arch) ? 2u : 1u);
 }
 
 double ty_arch_attention_span(const struct ty_arch *arch, bool window)

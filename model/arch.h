@@ -10,7 +10,16 @@ enum ty_mlp {
 };
 enum ty_norm_kind {
     TY_NORM_LAYER, /* LayerNorm: scale and shift */
-    TY_NORM_RMS
+    TY_NORM_RMS,
+    TY_NORM_LAYER_SCALE, /* LayerNorm without shift (MPT, DBRX, Command R) */
+    TY_NORM_LAYER_PLAIN  /* without either (OLMo) */
+};
+/* Norms of queries and keys before they are rotated. */
+enum ty_qk_norm {
+    TY_QK_NORM_HEAD,  /* RMSNorm of each head, one scale for all heads (Qwen3) */
+    TY_QK_NORM_WHOLE, /* a scale for every channel of every head (OLMo 2, Command R+) */
+    TY_QK_NORM_LAYER, /* LayerNorm of each head, one scale and shift for all (Persimmon) */
+    TY_QK_NORM_PLAIN  /* of each head, no scale (Llama 4) */
 };
 /* Which linear layers have biases: bits. */
 enum ty_bias {
@@ -19,6 +28,7 @@ enum ty_bias {
     TY_BIAS_PROJ = 2,
     TY_BIAS_MLP = 4,
     TY_BIAS_ATTENTION = TY_BIAS_QKV | TY_BIAS_PROJ,
+    TY_BIAS_OUTPUTS = TY_BIAS_PROJ | TY_BIAS_MLP, /* all but those of q, k and v: GPT-Neo */
     TY_BIAS_ALL = TY_BIAS_ATTENTION | TY_BIAS_MLP
 };
 
@@ -39,18 +49,26 @@ struct ty_arch {
     int dtype;              /* enum ty_dtype */
     uint32_t window;        /* tokens that a query sees, itself included; 0: all before it */
     uint32_t window_period; /* of so many layers the last has no window; 0: all have it */
-    bool full_attention;    /* flash kernels compute the masked half too */
-    int bias;               /* of enum ty_bias */
-    bool qk_norm;           /* an RMSNorm on each head of q and of k, of one scale for all heads */
-    bool tied;              /* output matrix is the embedding matrix */
-    uint32_t positions;     /* learned position embeddings; 0: rotary ones */
-    double dropout;         /* > 0: dropout masks are stored */
+    struct ty_uint_list full_layers; /* or these have none */
+    bool full_attention;             /* flash kernels compute the masked half too */
+    int bias;                        /* of enum ty_bias */
+    bool head_bias;                  /* the output matrix has one */
+    bool qk_norm;
+    int qk_norm_kind;    /* enum ty_qk_norm */
+    uint32_t norms;      /* of a layer; 0: ty_arch_norms */
+    bool embedding_norm; /* behind the embedding (BLOOM) */
+    double rotary;       /* share of a head's width that is rotated; none where positions are
+                             * learned */
+    bool tied;           /* output matrix is the embedding matrix */
+    uint32_t positions;  /* learned position embeddings; 0: rotary ones */
+    double dropout;      /* > 0: dropout masks are stored */
     bool sinks; /* one learned logit a head that a query may look at besides its keys (gpt-oss) */
 
     /* mixture of experts; 0: none. Layers from `dense_layers` on have them in place of an MLP */
     uint32_t experts, experts_per_token;
     uint32_t expert_ffn, shared_ffn; /* inner widths: of one; of those that see every token */
     uint32_t dense_layers;
+    struct ty_uint_list mlp_layers;      /* further ones with an MLP */
     uint32_t expert_groups, group_limit; /* a token's experts are in so many groups of these */
     bool shared_gate; /* what the shared experts give is scaled by a gate of h weights */
     bool router_bias; /* a number for each expert beside its scores */
@@ -70,6 +88,10 @@ extern const struct ty_preset ty_arch_presets[];
  * checks what must divide. A preset's `positions` grow to cover the sequence. */
 int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err);
 
+/* Whether a list of layers that `key` gives can be one. */
+int ty_arch_check_layers(const struct ty_arch *arch, const struct ty_section *section,
+                         const char *key, const struct ty_uint_list *list, struct ty_err *err);
+
 /* arch_sparse.c: the same of experts (expert_ffn = ffn) and latent attention (head_value =
  * head_dim). */
 int ty_arch_finish_sparse(struct ty_arch *arch, const struct ty_section *section,
@@ -87,6 +109,8 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, struct ty_hugg
 /* Whether it has layers with experts, and whether one of them is this. */
 bool ty_arch_is_moe(const struct ty_arch *arch);
 bool ty_arch_has_experts(const struct ty_arch *arch, uint32_t layer);
+/* Whether there are layers with an MLP between, before or instead of those. */
+bool ty_arch_has_dense(const struct ty_arch *arch);
 
 /* Whether attention is of the latent kind, and the widths of a head of q and k and of one of v. */
 bool ty_arch_is_latent(const struct ty_arch *arch);
@@ -104,5 +128,11 @@ uint32_t ty_arch_layer_kinds(const struct ty_arch *arch);
 double ty_arch_attention_span(const struct ty_arch *arch, bool window);
 
 double ty_arch_norm_params(const struct ty_arch *arch); /* of one norm */
+/* Norms of a layer: where nobody says else, one before each block, or one before both where they
+ * stand side by side. */
+uint32_t ty_arch_norms(const struct ty_arch *arch);
+
+/* Whether a list of layers, which rises, has this one. */
+bool ty_arch_listed(const struct ty_uint_list *list, uint32_t layer);
 
 #endif

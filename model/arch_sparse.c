@@ -11,7 +11,14 @@ bool ty_arch_is_moe(const struct ty_arch *arch)
 
 bool ty_arch_has_experts(const struct ty_arch *arch, uint32_t layer)
 {
-    return ty_arch_is_moe(arch) && layer >= arch->dense_layers;
+    const uint32_t last = arch->layers - 1, number = layer < last ? layer : last;
+    return ty_arch_is_moe(arch) && layer >= arch->dense_layers &&
+           !ty_arch_listed(&arch->mlp_layers, number);
+}
+
+bool ty_arch_has_dense(const struct ty_arch *arch)
+{
+    return ty_arch_is_moe(arch) && (arch->dense_layers > 0 || arch->mlp_layers.n > 0);
 }
 
 bool ty_arch_is_latent(const struct ty_arch *arch)
@@ -100,11 +107,34 @@ static int check_groups(const struct ty_arch *arch, const struct ty_section *sec
     return 0;
 }
 
+/* Beside the first dense ones, and not all there are. */
+static int check_mlp_layers(const struct ty_arch *arch, const struct ty_section *section,
+                            struct ty_err *err)
+{
+    const struct ty_uint_list *list = &arch->mlp_layers;
+    const int rc = ty_arch_check_layers(arch, section, "mlp_layers", list, err);
+    if (rc < 0 || list->n == 0) {
+        return rc;
+    }
+    if (list->item[0] < arch->dense_layers) {
+        return ty_check_fail(section, "mlp_layers", err,
+                             "layer %u is one of model.dense_layers (%u) already; leave it out",
+                             (unsigned)list->item[0], (unsigned)arch->dense_layers);
+    }
+    if (arch->dense_layers + list->n >= arch->layers) {
+        return ty_check_fail(section, "mlp_layers", err,
+                             "leaves no layer to model.experts of the %u there are; write fewer, "
+                             "or 0 experts",
+                             (unsigned)arch->layers);
+    }
+    return 0;
+}
+
 static int check_experts(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
 {
-    static const char *const idle[] = {"experts_per_token", "expert_ffn",  "shared_ffn",
-                                       "dense_layers",      "shared_gate", "expert_groups",
-                                       "group_limit",       "router_bias", NULL};
+    static const char *const idle[] = {
+        "experts_per_token", "expert_ffn",  "shared_ffn",  "dense_layers", "shared_gate",
+        "expert_groups",     "group_limit", "router_bias", "mlp_layers",   NULL};
     if (!ty_arch_is_moe(arch)) {
         return check_idle(section, idle, "no layer has experts; write a model.experts", err);
     }
@@ -117,6 +147,7 @@ static int check_experts(struct ty_arch *arch, const struct ty_section *section,
                                              "are; write less, or 0 experts",
                                              (unsigned)arch->dense_layers, (unsigned)arch->layers));
     }
+    rc = ty_check_first(rc, check_mlp_layers(arch, section, err));
     if (arch->shared_gate && arch->shared_ffn == 0) {
         rc = ty_check_first(rc, ty_check_fail(section, "shared_gate", err,
                                               "true: no expert is shared; give model.shared_ffn, "

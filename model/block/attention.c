@@ -2,7 +2,8 @@
  *
  *     qkv  h x (a + 2 kv) d, rotary embedding    core  scores, softmax, values    proj  a d x h
  *
- * and, where model.qk_norm says so, a norm of width d on every head of q and k before rotation.
+ * and, where model.qk_norm says so, a norm on q and on k before rotation: of width d on every head,
+ * or of all heads at once, whose sums over tensor ranks, 4 bytes a token, are left out.
  * Latent attention has other operators in the place of qkv (latent.c), and values of a width of
  * their own. An attention sink is one more logit a head, which costs a number and no time.
  *
@@ -17,19 +18,45 @@ static bool is_flash(const struct ty_arch *arch)
     return arch->attention >= TY_ATTENTION_FLASH1;
 }
 
+static bool rotates(const struct ty_arch *arch)
+{
+    return arch->positions == 0 && arch->rotary > 0;
+}
+
 /* Norms of heads travel with their matrix. A bias belongs to its head: k's and v's are kept whole
  * by every rank that has the head. */
 struct matrices {
     double q, kv, norm; /* with its norm; without; that of keys */
 };
 
+/* Scales of the norm of so many heads on this rank: one set for all of them, or one each. */
+static double norm_params(const struct ty_block_maker *b, double heads)
+{
+    const double d = b->arch->head_dim, one = d / b->shard.ranks;
+    if (!b->arch->qk_norm) {
+        return 0;
+    }
+    switch ((enum ty_qk_norm)b->arch->qk_norm_kind) {
+    case TY_QK_NORM_HEAD:
+        return one;
+    case TY_QK_NORM_LAYER:
+        return 2 * one;
+    case TY_QK_NORM_WHOLE:
+        return heads * d;
+    case TY_QK_NORM_PLAIN:
+        break;
+    }
+    return 0;
+}
+
 static struct matrices matrices(const struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
-    const double d = arch->head_dim, norm = arch->qk_norm ? d / b->shard.ranks : 0;
+    const double d = arch->head_dim;
     const double bias = (arch->bias & TY_BIAS_QKV) != 0 ? 1.0 : 0.0;
     const double rows = (arch->hidden + bias) / b->shard.cut;
-    return (struct matrices){b->shard.heads * d * rows + norm, b->shard.kv_heads * d * rows, norm};
+    return (struct matrices){b->shard.heads * d * rows + norm_params(b, b->shard.heads),
+                             b->shard.kv_heads * d * rows, norm_params(b, b->shard.kv_heads)};
 }
 
 static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
@@ -54,10 +81,11 @@ static void norms_and_rotation(const struct ty_block_maker *b, struct ty_unit_op
         ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, b->shard.heads * head);
         ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, b->shard.kv_heads * head);
     }
-    if (arch->positions == 0) {
+    if (rotates(arch)) {
         const bool one = b->layout->framework.fused_rotary;
         ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, one ? TY_FUSED : TY_UNFUSED,
-                             b->shard.tokens * (b->shard.heads + b->shard.kv_heads) * d);
+                             b->shard.tokens * (b->shard.heads + b->shard.kv_heads) * d *
+                                 arch->rotary);
     }
 }
 
@@ -94,7 +122,7 @@ static uint32_t qkv(struct ty_block_maker *b)
     const double apart[] = {q, kv, kv}, together[] = {q + 2 * kv};
     if (ty_layout_is_mesh(b->layout)) {
         qkv_on_grid(b);
-        if (arch->qk_norm || arch->positions == 0) {
+        if (arch->qk_norm || rotates(arch)) {
             norms_and_rotation(
                 b, ty_block_op(b, TY_PART_ATTENTION, "rotary", "rotary backward", NULL));
         }

@@ -1,6 +1,16 @@
 /* ends.c - the ends of a model: the embedding; final norm, logits and loss. */
 #include "model/block/block_internal.h"
 
+/* Of the rank's own tokens, behind the sum of the parts of the vocabulary. */
+static void embedding_norm(struct ty_block_maker *b)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    struct ty_unit_op *op = ty_block_op(b, TY_PART_EMBEDDING, "norm", "norm backward", NULL);
+    ty_block_norm(b, op);
+    ty_block_keep(b, 0, 1, "input of the embedding's norm",
+                  b->shard.own_tokens * b->shard.hidden * e);
+}
+
 void ty_block_embedding(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
@@ -11,6 +21,9 @@ void ty_block_embedding(struct ty_block_maker *b)
                          b->shard.tokens * b->shard.hidden);
     ty_block_weight(op, "embedding",
                     ((double)arch->vocabulary + arch->positions) * arch->hidden / b->shard.ranks);
+    if (arch->embedding_norm) {
+        embedding_norm(b);
+    }
     ty_block_keep(b, TY_INPUT, 0, "token numbers", 8 * b->shard.tokens); /* 64 bit */
     ty_block_keep(b, 0, 0, "embedding's dropout mask",
                   arch->dropout > 0 ? b->shard.own_tokens * b->shard.hidden : 0);
@@ -87,6 +100,7 @@ void ty_block_head(struct ty_block_maker *b)
     const bool grid = ty_layout_is_mesh(b->layout);
     /* a tied matrix is a copy when the last stage is on another rank than the first; that of a
      * further token is the head's */
+    const bool biased = b->kind == TY_UNIT_HEAD && arch->head_bias;
     const bool own = b->kind == TY_UNIT_HEAD && (!arch->tied || ty_layout_ends_apart(b->layout));
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_HEAD, grid ? "norm" : "logits and loss",
@@ -99,7 +113,8 @@ void ty_block_head(struct ty_block_maker *b)
     op->column = true;
     ty_block_linear(b, op, h, out, 1);
     ty_block_weight(op, "output matrix",
-                    own ? arch->hidden * b->shard.vocabulary / b->shard.cut : 0);
+                    (own ? arch->hidden * b->shard.vocabulary / b->shard.cut : 0) +
+                        (biased ? b->shard.vocabulary / b->shard.cut : 0));
     ty_block_keep(b, TY_INPUT, 0, "input of the final norm", b->shard.own_tokens * e * h);
     ty_block_keep(b, grid ? 0 : TY_INPUT, at, "input of the output matrix",
                   ty_block_input_bytes(b));

@@ -99,15 +99,15 @@ static double sum_stage(const struct ty_units *units, const uint32_t count[TY_N_
     return sum;
 }
 
-/* Two a layer, one where its blocks are parallel; three more for each module that predicts a
- * further token. That of the head is left out: one more among those of its stage. */
+/* Those of layers, one behind the embedding, three for each module that predicts a further token.
+ * That of the head is left out: one more among those of its stage. */
 static double norms(const struct ty_arch *arch, const uint32_t count[TY_N_UNIT_KINDS])
 {
-    double n = 3.0 * count[TY_UNIT_MTP];
+    double n = 3.0 * count[TY_UNIT_MTP] + (arch->embedding_norm ? count[TY_UNIT_EMBEDDING] : 0);
     for (uint32_t k = 0; k < TY_LAYER_KINDS; k++) {
-        n += (arch->block == TY_BLOCK_PARALLEL ? 1.0 : 2.0) * count[TY_UNIT_LAYER + k];
+        n += (double)ty_arch_norms(arch) * count[TY_UNIT_LAYER + k];
     }
-    return n * arch->hidden;
+    return arch->norm_kind == TY_NORM_LAYER_PLAIN ? 0 : n * arch->hidden;
 }
 
 struct ty_stage_params ty_count_params(const struct ty_units *units, const struct ty_arch *arch,

@@ -165,9 +165,17 @@ static void counts(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
 }
 
+static bool comes_home(const struct ty_unit_ops *unit)
+{
+    uint8_t rows = 0;
+    for (uint32_t i = 0; i < unit->n; i++) {
+        rows |= unit->op[i].rows;
+    }
+    return (rows & TY_ROWS_HOME) != 0;
+}
+
 static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
-    const struct ty_unit_op *last = &b->out->op[b->out->n - 1];
     if (op->rows == 0) {
         return;
     }
@@ -180,7 +188,7 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
     if ((op->rows & TY_ROWS_RETURN) != 0) {
         from_experts(b, op, TY_AFTER_FORWARD);
-        if ((last->rows & TY_ROWS_HOME) == 0) { /* no operator is between it and the next layer */
+        if (!comes_home(b->out)) { /* none sums rows where their tokens are */
             to_experts(b, op, TY_BEFORE_DGRAD);
         }
     }

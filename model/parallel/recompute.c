@@ -101,7 +101,7 @@ static int check_set(const struct ty_layout *layout, uint32_t set, const struct 
         {TY_RECOMPUTE_MOE, experts, "moe", "no experts (model.experts is 0)"},
         {TY_RECOMPUTE_SHARED, experts && arch->shared_ffn > 0, "shared_experts",
          "no shared experts (model.shared_ffn is 0)"},
-        {TY_RECOMPUTE_MLP, !experts || arch->dense_layers > 0, "mlp",
+        {TY_RECOMPUTE_MLP, !experts || ty_arch_has_dense(arch), "mlp",
          "no dense layers (model.dense_layers is 0)"},
     };
     int rc = 0;

@@ -138,6 +138,12 @@ static int check_model(const struct ty_layout *layout, const struct ty_section *
     } rows[] = {
         {ty_arch_is_moe(arch), "experts (model.experts)"},
         {ty_arch_is_latent(arch), "latent attention (model.kv_latent)"},
+        {arch->norm_kind > TY_NORM_RMS, "norms that lack parameters (model.norm_kind)"},
+        {ty_arch_norms(arch) == 4, "norms behind the blocks (model.norms)"},
+        {arch->qk_norm && arch->qk_norm_kind == TY_QK_NORM_WHOLE,
+         "a norm of all heads at once (model.qk_norm_kind)"},
+        {arch->embedding_norm, "a norm of the embedding (model.embedding_norm)"},
+        {arch->head_bias, "a bias of the output matrix (model.head_bias)"},
         {arch->mtp > 0, "modules for further tokens (model.mtp)"},
         {arch->dtype == TY_DTYPE_FP8, "products in fp8 (model.dtype)"},
         {layout->framework.expert_overlap, "passes over each other (framework.expert_overlap)"},

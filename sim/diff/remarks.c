@@ -26,7 +26,11 @@ static bool model_differs(const struct ty_diff_pair *pair)
                                         "expert_ffn",   "shared_ffn",
                                         "dense_layers", "query_latent",
                                         "kv_latent",    "head_rope",
-                                        "head_value",   "mtp"};
+                                        "head_value",   "mtp",
+                                        "head_bias",    "norms",
+                                        "norm_kind",    "embedding_norm",
+                                        "mlp_layers",   "qk_norm_kind",
+                                        "full_layers"};
     for (uint32_t i = 0; i < pair->n_keys; i++) {
         for (size_t k = 0; k < TY_COUNT(shape); k++) {
             if (strncmp(pair->key[i].key, "model.", 6) == 0 &&

@@ -110,7 +110,7 @@ static void emit_experts(struct ty_emission *e)
     TY_EMIT_FLAG(e, "--topk %u\n", (unsigned)a->experts_per_token);
     TY_EMIT_FLAG(e, "--expert-interval 1\n");
     TY_EMIT_FLAG(e, "--moe-expert-parallel-size %u\n", (unsigned)l->expert);
-    if (a->expert_ffn != a->ffn || a->shared_ffn > 0 || a->dense_layers > 0) {
+    if (a->expert_ffn != a->ffn || a->shared_ffn > 0 || ty_arch_has_dense(a)) {
         TY_EMIT_UNSAID(e, "model.expert_ffn, shared_ffn, dense_layers: experts are as wide as the "
                           "MLP, and in every layer\n");
     }

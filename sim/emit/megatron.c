@@ -3,6 +3,7 @@
 #include "sim/emit/emit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/compiler.h"
@@ -20,7 +21,12 @@ static void emit_shape(struct ty_emission *e)
     TY_EMIT_FLAG(e, "--max-position-embeddings %u\n",
                  (unsigned)(a->positions > 0 ? a->positions : a->sequence));
     TY_EMIT_FLAG(e, "--position-embedding-type %s\n",
-                 a->positions > 0 ? "learned_absolute" : "rope");
+                 a->positions > 0 ? "learned_absolute"
+                 : a->rotary > 0  ? "rope"
+                                  : "none");
+    if (a->positions == 0 && a->rotary > 0 && a->rotary < 1) {
+        TY_EMIT_FLAG(e, "--rotary-percent %g\n", a->rotary);
+    }
     if (a->mlp == TY_MLP_SWIGLU) {
         TY_EMIT_FLAG(e, "--swiglu\n");
     }
@@ -32,6 +38,30 @@ static void emit_shape(struct ty_emission *e)
     }
     TY_EMIT_FLAG(e, "--hidden-dropout %g\n", a->dropout);
     TY_EMIT_FLAG(e, "--attention-dropout %g\n", a->dropout);
+}
+
+/* Which has its flags for two norms of a layer and for a scale of all heads, or none. */
+static void tell_shape(struct ty_emission *e)
+{
+    const struct ty_arch *a = &e->config->arch;
+    char value[TY_EMIT_VALUE];
+    const struct {
+        const char *key;
+        bool unsaid;
+    } rows[] = {
+        {"norm_kind", a->norm_kind > TY_NORM_RMS},
+        {"norms", a->norms == 4},
+        {"qk_norm_kind", a->qk_norm && a->qk_norm_kind != TY_QK_NORM_HEAD},
+        {"embedding_norm", a->embedding_norm},
+        {"head_bias", a->head_bias},
+        {"full_layers", a->full_layers.n > 0},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (rows[i].unsaid) {
+            TY_EMIT_UNSAID(e, "model.%s %s\n", rows[i].key,
+                           ty_emit_value(e, TY_SECTION_MODEL, rows[i].key, value));
+        }
+    }
 }
 
 static void emit_degrees(struct ty_emission *e)
@@ -63,6 +93,7 @@ static void emit_dtype(struct ty_emission *e)
 void ty_emit_transformer(struct ty_emission *e)
 {
     emit_shape(e);
+    tell_shape(e);
     emit_degrees(e);
     emit_dtype(e);
 }
@@ -105,6 +136,24 @@ static void emit_attention(struct ty_emission *e)
     }
 }
 
+/* Stretches of layers without and with experts, as a Python expression. */
+static void emit_layer_freq(struct ty_emission *e)
+{
+    const struct ty_arch *a = &e->config->arch;
+    struct ty_text list = {.data = NULL};
+    for (uint32_t i = 0, n = 0; i < a->layers; i += n) {
+        const bool experts = ty_arch_has_experts(a, i);
+        n = 1;
+        while (i + n < a->layers && ty_arch_has_experts(a, i + n) == experts) {
+            n++;
+        }
+        ty_text_add(&list, "%s[%d]*%u", i > 0 ? "+" : "", experts, (unsigned)n);
+    }
+    char *text = ty_text_take(&list);
+    TY_EMIT_FLAG(e, "--moe-layer-freq '(%s)'\n", text != NULL ? text : "");
+    free(text);
+}
+
 static void emit_experts(struct ty_emission *e)
 {
     static const char *const dispatchers[] = {
@@ -122,9 +171,8 @@ static void emit_experts(struct ty_emission *e)
     if (a->shared_ffn > 0) {
         TY_EMIT_FLAG(e, "--moe-shared-expert-intermediate-size %u\n", (unsigned)a->shared_ffn);
     }
-    if (a->dense_layers > 0) {
-        TY_EMIT_FLAG(e, "--moe-layer-freq '([0]*%u+[1]*%u)'\n", (unsigned)a->dense_layers,
-                     (unsigned)(a->layers - a->dense_layers));
+    if (ty_arch_has_dense(a)) {
+        emit_layer_freq(e);
     }
     if (a->expert_groups > 1) {
         TY_EMIT_FLAG(e, "--moe-router-num-groups %u\n", (unsigned)a->expert_groups);

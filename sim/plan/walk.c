@@ -255,7 +255,7 @@ static void each_recompute(struct walk *w)
     static const uint32_t mode[] = {TY_RECOMPUTE_NONE, TY_RECOMPUTE_CORE, TY_RECOMPUTE_FFN,
                                     TY_RECOMPUTE_FULL};
     const struct ty_arch *arch = &w->space->base->arch;
-    const bool dense = !ty_arch_is_moe(arch) || arch->dense_layers > 0;
+    const bool dense = !ty_arch_is_moe(arch) || ty_arch_has_dense(arch);
     for (size_t i = 0; i < TY_COUNT(mode); i++) {
         if (dense || mode[i] != TY_RECOMPUTE_FFN) {
             descend(w, TY_PLAN_RECOMPUTE, mode[i]);
