@@ -106,6 +106,11 @@ struct ty_huggingface {
 int ty_arch_huggingface(struct ty_arena *arena, const char *path, struct ty_huggingface *out,
                         struct ty_err *err);
 
+/* The i-th model_type that such a file may have, and models of it; NULL after the last. And types,
+ * with spaces between, of models that are not simulated, and why. */
+const char *ty_arch_family(size_t i, const char **about);
+const char *ty_arch_refused_families(size_t i, const char **why);
+
 /* Whether it has layers with experts, and whether one of them is this. */
 bool ty_arch_is_moe(const struct ty_arch *arch);
 bool ty_arch_has_experts(const struct ty_arch *arch, uint32_t layer);

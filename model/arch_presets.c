@@ -133,13 +133,12 @@ const struct ty_preset ty_arch_presets[] = {
      SHAPE(36, 2880, 64) "ffn: 2880\n" EXPERTS(128, 4, 2880) GPT_OSS, 116.83e9, 0.001},
     {"dbrx", "DBRX", "Databricks 2024; databricks/dbrx-base config.json",
      SHAPE(40, 6144, 48) "kv_heads: 8\nffn: 10752\nvocabulary: 100352\n" EXPERTS(16, 4, 10752)
-         SPARSE_WITH("layernorm", "false"),
+         SPARSE_WITH("layernorm-scale", "false"),
      132e9, 0.004},
-    {"olmoe-1b-7b", "OLMoE 1B-7B",
-     "Muennighoff et al. 2024, arXiv 2409.02060; config.json. Its norms of q and k are of all "
-     "heads "
-     "together, here of each",
-     SHAPE(16, 2048, 16) "ffn: 1024\nvocabulary: 50304\nqk_norm: true\n" EXPERTS(64, 8, 1024)
+    {"olmoe-1b-7b", "OLMoE 1B-7B", "Muennighoff et al. 2024, arXiv 2409.02060; config.json",
+     SHAPE(16, 2048,
+           16) "ffn: 1024\nvocabulary: 50304\nqk_norm: true\nqk_norm_kind: whole\n" EXPERTS(64, 8,
+                                                                                            1024)
          SPARSE,
      6.9e9, 0.005},
     {.name = NULL},

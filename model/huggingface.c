@@ -1,9 +1,10 @@
 /* huggingface.c - the `model` section from a Hugging Face config.json.
  *
- * A family (model_type) is a row: which keys name its sizes and what the keys do not say. What a
- * file leaves out has the default of the transformers library. Keys of experts and of latent
- * attention are read in huggingface_sparse.c; a family that has none of them is refused by the key
- * that gives them away. Keys that nobody asks for and that are not known to be idle are told. */
+ * A family (model_type) is a row of huggingface_families.c: which keys name its sizes and what the
+ * keys do not say. What a file leaves out has the default of its class. A model of a kind that is
+ * not simulated is refused by its type, or by the key that gives it away; one of an unknown type is
+ * read as llama if all its keys are llama's. Keys that nobody asks for and that are not known to be
+ * idle are told. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,295 +12,246 @@
 #include "sim/base/path.h"
 #include "sim/base/utf8.h"
 
-/* Where the sizes are; NULL: the family has no such key. */
-struct keys {
-    const char *layers, *hidden, *heads, *kv_heads, *head_dim, *ffn, *positions, *dropout;
-};
-static const struct keys common_keys = {"num_hidden_layers",
-                                        "hidden_size",
-                                        "num_attention_heads",
-                                        "num_key_value_heads",
-                                        "head_dim",
-                                        "intermediate_size",
-                                        NULL,
-                                        NULL};
-/* head_dim, where it is given, is the width of the position part. */
-static const struct keys deepseek_keys = {"num_hidden_layers",
-                                          "hidden_size",
-                                          "num_attention_heads",
-                                          "num_key_value_heads",
-                                          "qk_nope_head_dim",
-                                          "intermediate_size",
-                                          NULL,
-                                          NULL};
-static const struct keys dbrx_keys = {
-    "n_layers", "d_model", "n_heads", "attn_config.kv_n_heads", NULL, "ffn_config.ffn_hidden_size",
-    NULL,       NULL};
-static const struct keys gpt2_keys = {"n_layer", "n_embd",  "n_head",      NULL,
-                                      NULL,      "n_inner", "n_positions", "resid_pdrop"};
-
-struct family {
-    const char *model_type;
-    const struct keys *keys;
-    const char *mlp, *norm_kind;
-    int attention_bias;                  /* TY_BIAS_NONE, _QKV or _ATTENTION, when no key says */
-    bool mlp_bias;                       /* the same */
-    bool tied;                           /* when tie_word_embeddings is missing */
-    bool qk_norm;                        /* no key says */
-    bool both_halves;                    /* of the MLP are in its width: gate and up */
-    const struct ty_hf_experts *experts; /* NULL: it has none */
-};
-
-/* Source: the configuration classes of huggingface/transformers. Gated MLPs with another activation
- * than SiLU (Gemma) have the shape and cost of SwiGLU. */
-static const struct family families[] = {
-    {"llama", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false, NULL},
-    {"mistral", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false, NULL},
-    {"qwen", &common_keys, "swiglu", "rmsnorm", TY_BIAS_QKV, false, false, false, true, NULL},
-    {"qwen2", &common_keys, "swiglu", "rmsnorm", TY_BIAS_QKV, false, false, false, false, NULL},
-    {"qwen3", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, true, false, NULL},
-    {"phi3", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false, NULL},
-    {"gemma", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, true, false, false, NULL},
-    {"starcoder2", &common_keys, "gelu", "layernorm", TY_BIAS_ATTENTION, true, true, false, false,
-     NULL},
-    {"gpt_neox", &common_keys, "gelu", "layernorm", TY_BIAS_ATTENTION, true, false, false, false,
-     NULL},
-    {"gpt2", &gpt2_keys, "gelu", "layernorm", TY_BIAS_ATTENTION, true, true, false, false, NULL},
-    {"mixtral", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false,
-     &ty_hf_mixtral},
-    {"qwen2_moe", &common_keys, "swiglu", "rmsnorm", TY_BIAS_QKV, false, false, false, false,
-     &ty_hf_qwen2_moe},
-    {"qwen3_moe", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, true, false,
-     &ty_hf_qwen3_moe},
-    {"deepseek_v2", &deepseek_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false,
-     &ty_hf_deepseek},
-    {"deepseek_v3", &deepseek_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false,
-     &ty_hf_deepseek},
-    {"kimi_k2", &deepseek_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false,
-     &ty_hf_deepseek},
-    {"gpt_oss", &common_keys, "swiglu", "rmsnorm", TY_BIAS_ATTENTION, true, false, false, false,
-     &ty_hf_gpt_oss},
-    {"olmoe", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, true, false,
-     &ty_hf_olmoe},
-    {"dbrx", &dbrx_keys, "swiglu", "layernorm", TY_BIAS_NONE, false, false, false, false,
-     &ty_hf_dbrx},
-};
-
-/* Keys that give away what a family has no row for. */
+/* Keys that give away what no family has, or what one without experts has not. */
 static const struct {
     const char *key, *what;
+    bool always; /* else only of a family without experts */
 } refused[] = {
-    {"num_local_experts", "a mixture of experts"},
-    {"num_experts", "a mixture of experts"},
-    {"n_routed_experts", "a mixture of experts"},
-    {"moe_intermediate_size", "a mixture of experts"},
-    {"kv_lora_rank", "multi-head latent attention"},
+    {"num_local_experts", "a mixture of experts", false},
+    {"num_experts", "a mixture of experts", false},
+    {"n_routed_experts", "a mixture of experts", false},
+    {"moe_intermediate_size", "a mixture of experts", false},
+    {"kv_lora_rank", "multi-head latent attention", false},
+    {"index_topk", "an indexer that chooses keys", true},
+    {"linear_num_value_heads|linear_attn_config", "linear attention", true},
+    {"mamba_d_state|ssm_cfg|ssm_state_size", "state space layers", true},
+    {"use_cla", "keys and values that layers share", true},
+    {"num_kv_shared_layers", "keys and values that layers share", true},
+    {"num_key_value_heads_per_layer|block_configs", "layers that differ in heads", true},
+    {"is_encoder_decoder", "an encoder", true},
 };
-
-/* ---- reading ---- */
-
-/* Remembers that somebody asked for a key. */
-static void note_asked(struct ty_hf_reader *r, const char *key, size_t length)
-{
-    for (uint32_t i = 0; i < r->n_asked; i++) {
-        if (strncmp(r->asked[i], key, length) == 0 && r->asked[i][length] == '\0') {
-            return;
-        }
-    }
-    const char *name = ty_arena_strndup(r->arena, key, length);
-    if (name != NULL && r->n_asked < TY_COUNT(r->asked)) {
-        r->asked[r->n_asked++] = name;
-    }
-}
-
-const struct ty_node *ty_hf_value(struct ty_hf_reader *r, const char *key)
-{
-    if (key == NULL) {
-        return NULL;
-    }
-    const char *dot = strchr(key, '.');
-    const size_t length = dot != NULL ? (size_t)(dot - key) : strlen(key);
-    const char *outer = ty_arena_strndup(r->arena, key, length);
-    const struct ty_node *node = outer == NULL ? NULL : ty_node_child(r->doc.root, outer);
-    note_asked(r, key, length);
-    if (dot != NULL) {
-        node = node != NULL && node->kind == TY_NODE_MAP ? ty_node_child(node, dot + 1) : NULL;
-    }
-    const bool is_null = node != NULL && node->kind == TY_NODE_SCALAR && !node->quoted &&
-                         (node->text == NULL || strcmp(node->text, "null") == 0);
-    return is_null ? NULL : node;
-}
-
-void ty_hf_fail(struct ty_hf_reader *r, const struct ty_node *node, const char *key,
-                const char *what)
-{
-    const struct ty_place at = node != NULL          ? ty_node_place(&r->doc, node)
-                               : r->doc.root != NULL ? ty_node_place(&r->doc, r->doc.root)
-                                                     : (struct ty_place){.file = r->doc.file};
-    const int rc = ty_fail_at(r->err, TY_EINPUT, &at, "%s: %s", key, what);
-    r->code = r->code < 0 ? r->code : rc;
-}
-
-void ty_hf_put(struct ty_hf_reader *r, const char *key, const char *value)
-{
-    const char *text = ty_arena_printf(r->arena, "%s%s: %s\n", r->text, key, value);
-    if (text == NULL) {
-        r->code = ty_fail_memory(r->err);
-        return;
-    }
-    r->text = text;
-}
-
-bool ty_hf_is_number(const struct ty_node *node, bool whole)
-{
-    const char *digits = whole ? "0123456789" : "0123456789.eE+-";
-    return node->kind == TY_NODE_SCALAR && !node->quoted && node->text != NULL &&
-           node->text[0] != '\0' && node->text[strspn(node->text, digits)] == '\0';
-}
-
-void ty_hf_number(struct ty_hf_reader *r, const char *to, const char *from, bool needed,
-                  unsigned long parts)
-{
-    const struct ty_node *node = ty_hf_value(r, from);
-    if (node == NULL) {
-        if (needed) {
-            ty_hf_fail(r, NULL, from, "missing; the model's size cannot be known without it");
-        }
-    } else if (!ty_hf_is_number(node, true)) {
-        ty_hf_fail(r, node, from, "not a whole number");
-    } else if (parts == 1) {
-        ty_hf_put(r, to, node->text);
-    } else {
-        const char *part = ty_arena_printf(r->arena, "%lu", strtoul(node->text, NULL, 10) / parts);
-        ty_hf_put(r, to, part != NULL ? part : node->text);
-    }
-}
-
-bool ty_hf_flag(struct ty_hf_reader *r, const char *key, bool otherwise)
-{
-    const struct ty_node *node = ty_hf_value(r, key);
-    if (node == NULL) {
-        return otherwise;
-    }
-    const bool is_true = node->kind == TY_NODE_SCALAR && strcmp(node->text, "true") == 0;
-    if (!is_true && (node->kind != TY_NODE_SCALAR || strcmp(node->text, "false") != 0)) {
-        ty_hf_fail(r, node, key, "neither true nor false");
-    }
-    return is_true;
-}
 
 /* ---- families ---- */
 
-static const char *known_families(struct ty_arena *arena)
+const char *ty_arch_family(size_t i, const char **about)
 {
-    const char *list = "";
-    for (size_t i = 0; i < TY_COUNT(families) && list != NULL; i++) {
-        list = ty_arena_printf(arena, "%s%s%s", list, i > 0 ? ", " : "", families[i].model_type);
-    }
-    return list == NULL ? "" : list;
+    *about = ty_hf_families[i].doc;
+    return ty_hf_families[i].model_type;
 }
 
-static const struct family *find_family(struct ty_hf_reader *r)
+const char *ty_arch_refused_families(size_t i, const char **why)
 {
-    const struct ty_node *node = ty_hf_value(r, "model_type");
-    const char *name = node != NULL && node->kind == TY_NODE_SCALAR ? node->text : NULL;
-    for (size_t i = 0; name != NULL && i < TY_COUNT(families); i++) {
-        if (strcmp(families[i].model_type, name) == 0) {
-            return &families[i];
+    *why = ty_hf_refusals[i].why;
+    return ty_hf_refusals[i].model_types;
+}
+
+/* The nth word of a list of texts; NULL: there is none. */
+static const struct ty_node *nth_text(const struct ty_node *list, uint32_t n)
+{
+    const struct ty_node *item = list != NULL && list->kind == TY_NODE_LIST ? list->first : NULL;
+    for (; item != NULL && n > 0; n--) {
+        item = item->next;
+    }
+    return item != NULL && item->kind == TY_NODE_SCALAR && item->text != NULL ? item : NULL;
+}
+
+/* By its first class, where nobody says the type. */
+static const struct ty_hf_family *family_of_classes(struct ty_hf_reader *r)
+{
+    const struct ty_node *first = nth_text(ty_hf_value(r, "architectures"), 0);
+    return first != NULL ? ty_hf_family_of_class(first->text) : NULL;
+}
+
+static void fail_unknown(struct ty_hf_reader *r, const struct ty_node *node, const char *why)
+{
+    const char *what = ty_arena_printf(
+        r->arena,
+        "unknown (%.60s), and not of llama's shape: %s; trainyard list families has those that are "
+        "read; else give layers, hidden, heads and vocabulary in the model section",
+        node->text, why);
+    ty_hf_fail(r, node, "model_type", what == NULL ? "unknown" : what);
+}
+
+/* What keeps a file of an unknown type from being one of llama's shape; NULL: nothing does. */
+static const char *not_llama(struct ty_hf_reader *r)
+{
+    static const char *const needed[] = {"num_hidden_layers", "hidden_size",  "num_attention_heads",
+                                         "intermediate_size", "rms_norm_eps", "vocab_size"};
+    static const char *const gates[] = {"silu", "swish", "swiglu"};
+    for (size_t i = 0; i < TY_COUNT(needed); i++) {
+        if (ty_hf_value(r, needed[i]) == NULL) {
+            return ty_arena_printf(r->arena, "it has no %s", needed[i]);
         }
     }
-    const char *known = known_families(r->arena);
-    const char *what =
-        name == NULL ? ty_arena_printf(r->arena, "missing; known are %s", known)
-                     : ty_arena_printf(r->arena,
-                                       "unknown (%.60s); known are %s; else give layers, hidden, "
-                                       "heads and vocabulary in the model section",
-                                       name, known);
-    ty_hf_fail(r, node, "model_type", what == NULL ? "unknown" : what);
-    return NULL;
+    bool gated = ty_hf_value(r, "hidden_act") == NULL;
+    for (size_t i = 0; i < TY_COUNT(gates); i++) {
+        gated = gated || ty_hf_is_text(r, "hidden_act", gates[i]);
+    }
+    return gated ? NULL : "its hidden_act is not silu";
 }
 
-static void refuse(struct ty_hf_reader *r, const struct family *family)
+/* Types that nobody knows: those of llama's shape are read as llama. */
+static const struct ty_hf_family *family_of_unknown(struct ty_hf_reader *r,
+                                                    const struct ty_node *type)
 {
-    for (size_t i = 0; i < TY_COUNT(refused) && family->experts == NULL; i++) {
-        const struct ty_node *node = ty_hf_value(r, refused[i].key);
-        const bool idle = node != NULL && node->kind == TY_NODE_SCALAR &&
-                          (strcmp(node->text, "0") == 0 || strcmp(node->text, "1") == 0);
-        if (node != NULL && !idle) {
-            const char *what = ty_arena_printf(r->arena, "%s, and models of type %s have none",
-                                               refused[i].what, family->model_type);
+    const struct ty_hf_family *llama = ty_hf_family_of_type("llama");
+    const char *why = ty_hf_refused(type->text, strlen(type->text));
+    if (why != NULL) {
+        const char *what = ty_arena_printf(r->arena, "%.60s: %s", type->text, why);
+        ty_hf_fail(r, type, "model_type", what != NULL ? what : why);
+        return NULL;
+    }
+    why = not_llama(r);
+    if (why != NULL) {
+        fail_unknown(r, type, why);
+        return NULL;
+    }
+    ty_hf_remark(r, type, "model_type",
+                 "unknown; all keys that count are llama's, and so it is read as llama");
+    return llama;
+}
+
+static const struct ty_hf_family *find_family(struct ty_hf_reader *r, const struct ty_node **type)
+{
+    const struct ty_hf_family *family = NULL;
+    *type = ty_hf_value(r, "model_type");
+    if (*type != NULL && (*type)->kind == TY_NODE_SCALAR && (*type)->text != NULL) {
+        family = ty_hf_family_of_type((*type)->text);
+        return family != NULL ? family : family_of_unknown(r, *type);
+    }
+    family = family_of_classes(r);
+    if (family == NULL) {
+        ty_hf_fail(r, *type, "model_type",
+                   "missing; trainyard list families has those that are read");
+    }
+    return family;
+}
+
+/* ---- what does not fit ---- */
+
+/* Whether a value says that there is none, or one, which is none. */
+static bool is_idle(const struct ty_node *node)
+{
+    return node->kind == TY_NODE_SCALAR &&
+           (strcmp(node->text, "0") == 0 || strcmp(node->text, "1") == 0 ||
+            strcmp(node->text, "false") == 0);
+}
+
+static void refuse(struct ty_hf_reader *r, const struct ty_hf_family *family)
+{
+    for (size_t i = 0; i < TY_COUNT(refused); i++) {
+        const bool asks = refused[i].always || family->experts == NULL;
+        const struct ty_node *node = asks ? ty_hf_value(r, refused[i].key) : NULL;
+        if (node != NULL && !is_idle(node)) {
+            const char *what =
+                ty_arena_printf(r->arena,
+                                refused[i].always ? "%s: that is not simulated"
+                                                  : "%s, and models of type %s have none",
+                                refused[i].what, family->model_type);
             ty_hf_fail(r, node, refused[i].key, what == NULL ? refused[i].what : what);
             return; /* one reason is enough */
         }
     }
 }
 
-/* As a word of model.bias. `attention_bias` is of q, k, v and the output projection; families with
- * biases in q, k and v alone have no key for it. */
-static const char *bias_of(struct ty_hf_reader *r, const struct family *family)
+/* A class of another family: one of the two is wrong, and only the file's owner knows which. */
+static void check_classes(struct ty_hf_reader *r, const struct ty_hf_family *family)
 {
-    const bool given = ty_hf_value(r, "use_bias") != NULL, all = ty_hf_flag(r, "use_bias", false);
-    const bool usual = family->attention_bias == TY_BIAS_ATTENTION;
-    const bool attention = ty_hf_flag(r, "attention_bias", given ? all : usual);
-    const bool mlp = ty_hf_flag(r, "mlp_bias", given ? all : family->mlp_bias);
-    if (family->attention_bias == TY_BIAS_QKV) {
-        return "qkv";
-    }
-    return attention ? (mlp ? "true" : "attention") : (mlp ? "mlp" : "false");
-}
-
-/* All layers of Mistral, Phi-3 and StarCoder2 have the window that is given; those of Qwen only
- * where another key says so, and from some layer on; where layer_types says which, these. */
-static void convert_window(struct ty_hf_reader *r, const struct family *family)
-{
-    const struct ty_node *node = ty_hf_value(r, "sliding_window");
-    const bool qwen = strncmp(family->model_type, "qwen", 4) == 0;
-    (void)ty_hf_value(r, "layer_types");
-    if (node == NULL || !ty_hf_is_number(node, false) ||
-        !ty_hf_flag(r, "use_sliding_window", !qwen)) {
+    const struct ty_node *list = ty_hf_value(r, "architectures"), *item = NULL;
+    for (uint32_t i = 0; (item = nth_text(list, i)) != NULL; i++) {
+        const struct ty_hf_family *other = ty_hf_family_of_class(item->text);
+        const char *why = ty_hf_refused(item->text, ty_hf_class_stem(item->text)), *what = NULL;
+        if (ty_hf_is_class(family, item->text)) {
+            continue;
+        }
+        if (other == NULL && why == NULL) {
+            what = ty_arena_printf(r->arena, "%.60s: a class that is not known here; read as %s",
+                                   item->text, family->model_type);
+            ty_hf_remark(r, item, "architectures", what != NULL ? what : "not known here");
+            continue;
+        }
+        what = ty_arena_printf(
+            r->arena, "%.60s is no class of model_type %s%s%s; one of the two is wrong", item->text,
+            family->model_type,
+            other != NULL ? " but of " : ", but: ", other != NULL ? other->model_type : why);
+        ty_hf_fail(r, item, "architectures", what != NULL ? what : "of another model_type");
         return;
-    }
-    if (qwen) {
-        ty_hf_fail(r, ty_hf_value(r, "use_sliding_window"), "use_sliding_window",
-                   "windows from layer max_window_layers on are not simulated; write false");
-        return;
-    }
-    if (ty_hf_window_period(r, family->experts != NULL && family->experts->sinks)) {
-        ty_hf_put(r, "window", node->text);
     }
 }
 
-static void convert(struct ty_hf_reader *r, const struct family *family)
+/* ---- the file ---- */
+
+/* Files of models that see or hear have the decoder's keys in a mapping. */
+static bool enter_decoder(struct ty_hf_reader *r)
 {
-    const struct keys *keys = family->keys;
-    const struct {
-        const char *to, *from;
-        bool needed;
-    } sizes[] = {
-        {"layers", keys->layers, true},       {"hidden", keys->hidden, true},
-        {"heads", keys->heads, true},         {"kv_heads", keys->kv_heads, false},
-        {"head_dim", keys->head_dim, false},  {"ffn", keys->ffn, keys != &gpt2_keys},
-        {"vocabulary", "vocab_size", true},   {"positions", keys->positions, false},
-        {"sequence", keys->positions, false}, /* what the positions were learned for */
-    };
-    for (size_t i = 0; i < TY_COUNT(sizes); i++) {
-        if (sizes[i].from != NULL) {
-            const bool halved = family->both_halves && sizes[i].from == keys->ffn;
-            ty_hf_number(r, sizes[i].to, sizes[i].from, sizes[i].needed, halved ? 2 : 1);
+    static const char *const names[] = {"text_config", "llm_config", "language_config"};
+    for (size_t i = 0; i < TY_COUNT(names); i++) {
+        const struct ty_node *part = ty_node_child(r->doc.root, names[i]);
+        if (part != NULL && part->kind == TY_NODE_MAP &&
+            ty_node_child(r->doc.root, "num_hidden_layers") == NULL) {
+            r->root = part;
+            return true;
         }
     }
-    const struct ty_node *dropout = ty_hf_value(r, keys->dropout);
-    if (dropout != NULL && ty_hf_is_number(dropout, false)) {
-        ty_hf_put(r, "dropout", dropout->text);
+    return false;
+}
+
+/* Of a part of a file the whole says it, too. */
+static void tie(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const struct ty_node *part = r->root;
+    if (ty_node_child(part, "tie_word_embeddings") == NULL) {
+        r->root = r->doc.root;
+        shape->tied = ty_hf_flag(r, "tie_word_embeddings", shape->tied);
+        r->root = part;
     }
-    ty_hf_put(r, "mlp", family->mlp);
-    ty_hf_put(r, "norm_kind", family->norm_kind);
-    ty_hf_put(r, "bias", bias_of(r, family));
-    convert_window(r, family);
-    ty_hf_put(r, "qk_norm", family->qk_norm ? "true" : "false");
-    ty_hf_put(r, "tied", ty_hf_flag(r, "tie_word_embeddings", family->tied) ? "true" : "false");
-    if (family->experts != NULL) {
-        ty_hf_convert_sparse(r, family->experts);
+}
+
+static void convert(struct ty_hf_reader *r, const struct ty_hf_family *family)
+{
+    const bool nested = r->root != r->doc.root;
+    struct ty_hf_shape shape;
+    ty_hf_read_shape(r, family, nested, &shape);
+    tie(r, &shape);
+    if (r->code < 0) {
+        return;
+    }
+    ty_hf_put_shape(r, &shape);
+    ty_hf_put_windows(r, family, &shape);
+    if (family->experts != NULL && (shape.experts > 0 || !family->experts->optional)) {
+        ty_hf_put_experts(r, family->experts, &shape);
+    }
+    if (family->experts != NULL && family->experts->latent) {
+        ty_hf_put_latent(r, &shape);
+    }
+    const unsigned long further = ty_hf_number(r, "num_nextn_predict_layers", 0);
+    if (further > 0) {
+        ty_hf_put_number(r, "mtp", further);
+        ty_hf_remark(r, ty_hf_value(r, "num_nextn_predict_layers"), "num_nextn_predict_layers",
+                     "these modules are simulated and count among the parameters; model.mtp: 0 "
+                     "leaves them out");
+    }
+}
+
+/* Keys that nobody has asked for are told; a model of an unknown type may have none. */
+static void tell_unknown(struct ty_hf_reader *r, const struct ty_node *type)
+{
+    const bool known = type == NULL || ty_hf_family_of_type(type->text) != NULL;
+    const char *keys = NULL;
+    for (const struct ty_node *node = ty_hf_unknown(r, NULL); node != NULL && r->code == 0;
+         node = ty_hf_unknown(r, node)) {
+        if (known) {
+            ty_hf_remark(r, node, node->key,
+                         "not understood and left aside; if it is about the model's shape, give "
+                         "what it means in the model section");
+        } else {
+            keys = ty_arena_printf(r->arena, "%s%s%.60s", keys != NULL ? keys : "",
+                                   keys != NULL ? ", " : "", node->key);
+        }
+    }
+    if (keys != NULL) {
+        const char *why = ty_arena_printf(r->arena, "not understood are %s", keys);
+        fail_unknown(r, type, why != NULL ? why : keys);
     }
 }
 
@@ -357,6 +309,7 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, struct ty_hugg
                         struct ty_err *err)
 {
     struct ty_hf_reader r = {.arena = arena, .err = err, .text = ""};
+    const struct ty_node *type = NULL;
     const int rc = ty_doc_load(&r.doc, arena, path, err);
     *out = (struct ty_huggingface){NULL, NULL};
     if (rc < 0) {
@@ -368,17 +321,23 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, struct ty_hugg
                        "weights",
                        path);
     }
-    const struct family *family = find_family(&r);
+    r.root = r.doc.root;
+    (void)enter_decoder(&r);
+    const struct ty_hf_family *family = find_family(&r, &type);
     if (family != NULL) {
         refuse(&r, family);
     }
     if (r.code == 0) {
+        check_classes(&r, family);
+    }
+    if (r.code == 0) {
         convert(&r, family);
+        tell_unknown(&r, type);
+        r.root = r.doc.root;
         put_name(&r, path, family->model_type);
     }
     if (r.code == 0) {
-        out->remarks = ty_hf_unknown(&r);
-        out->text = r.text;
+        *out = (struct ty_huggingface){r.text, r.remarks};
     }
     return r.code;
 }

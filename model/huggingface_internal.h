@@ -1,4 +1,12 @@
-/* huggingface_internal.h - for the files that read a Hugging Face config.json; see arch.h. */
+/* huggingface_internal.h - for the files that read a Hugging Face config.json; see arch.h.
+ *
+ *     huggingface.c           the file: which family it is of, what is refused, the text it becomes
+ *     huggingface_families.c  the table of families, and of those that are refused
+ *     huggingface_shape.c     sizes, biases, norms, positions
+ *     huggingface_special.c   what single families say in words of their own
+ *     huggingface_sparse.c    experts, latent attention, further tokens
+ *     huggingface_windows.c   which layers see a window only
+ *     huggingface_keys.c      values of keys, and keys that nobody understands */
 #ifndef TY_MODEL_HUGGINGFACE_INTERNAL_H
 #define TY_MODEL_HUGGINGFACE_INTERNAL_H
 
@@ -7,52 +15,183 @@
 
 struct ty_hf_reader {
     struct ty_doc doc;
+    const struct ty_node *root; /* of the decoder's keys: the document's, or a part of it */
     struct ty_arena *arena;
     struct ty_err *err;
-    const char *text; /* of the model section, so far */
+    const char *text;    /* of the model section, so far */
+    const char *remarks; /* lines, so far; NULL: none */
     int code;
-    const char *asked[128]; /* [n_asked]: keys that somebody has looked for */
+    const char *asked[256]; /* [n_asked]: keys that somebody has looked for */
     uint32_t n_asked;
 };
 
-/* The value of a key, "a.b" that of b in the mapping a; NULL when it is missing or null. */
-const struct ty_node *ty_hf_value(struct ty_hf_reader *r, const char *key);
+/* What the model section will say. 0 of a number: it says nothing of it. */
+struct ty_hf_shape {
+    unsigned long layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary;
+    unsigned long positions, sequence;
+    bool gated, parallel, tied, head_bias, embedding_norm;
+    unsigned norms;
+    enum ty_norm_kind norm_kind;
+    bool qk_norm;
+    enum ty_qk_norm qk_norm_kind;
+    int bias;              /* of enum ty_bias */
+    double rotary;         /* share of a head */
+    const char *dropout;   /* NULL: none */
+    unsigned long experts; /* 0: layers have MLPs */
+};
 
-/* Reports what is wrong with the value of a key; without one at the start of the file. */
-void ty_hf_fail(struct ty_hf_reader *r, const struct ty_node *node, const char *key,
-                const char *what);
+/* ---- families ---- */
 
-/* Appends "key: value". */
-void ty_hf_put(struct ty_hf_reader *r, const char *key, const char *value);
+/* Where the sizes are; NULL: the family has no such key. "a|b": a, else b; "a.b": b of the mapping
+ * a. */
+struct ty_hf_keys {
+    const char *layers, *hidden, *heads, *kv_heads, *head_dim, *ffn, *vocabulary;
+};
 
-/* A JSON number: a whole one, or one with a point. */
-bool ty_hf_is_number(const struct ty_node *node, bool whole);
-
-/* A whole number, or one of so many equal parts of it, under another name. */
-void ty_hf_number(struct ty_hf_reader *r, const char *to, const char *from, bool needed,
-                  unsigned long parts);
-
-bool ty_hf_flag(struct ty_hf_reader *r, const char *key, bool otherwise);
-
-/* ---- huggingface_sparse.c ---- */
+/* A key that is true where linear layers have biases, or where they have none. */
+struct ty_hf_bias {
+    const char *key;
+    int bits; /* of enum ty_bias */
+    bool without;
+};
 
 /* Which keys a family with experts has for them. */
 struct ty_hf_experts {
     const char *experts, *per_token, *width;
     const char *n_shared, *shared_width; /* so many of that width; or of this together */
+    const char *groups, *group_limit;
     bool shared_gate, sinks, router_bias, latent;
+    bool optional; /* a file that gives no number of them is of a model without */
 };
-extern const struct ty_hf_experts ty_hf_mixtral, ty_hf_qwen2_moe, ty_hf_qwen3_moe, ty_hf_deepseek,
-    ty_hf_gpt_oss, ty_hf_olmoe, ty_hf_dbrx;
 
-void ty_hf_convert_sparse(struct ty_hf_reader *r, const struct ty_hf_experts *experts);
+/* What the class of a family has where a file says nothing. Sizes count in a decoder that is a part
+ * of a file only: such parts are written without what is usual, whole files with all. */
+struct ty_hf_defaults {
+    unsigned long layers, hidden, heads, ffn, vocabulary;
+    unsigned long kv_heads, head_dim, window;
+};
 
-/* Which layers have the window: the period at which one has none. `alternate`: every other, where
- * the file does not say. False: none has it. */
-bool ty_hf_window_period(struct ty_hf_reader *r, bool alternate);
+/* Which of the layers of a family see the window, where no list says so. */
+enum ty_hf_windows {
+    TY_HF_WINDOWS_NONE,   /* whatever the key says */
+    TY_HF_WINDOWS_ALL,    /* unless a key says that none does */
+    TY_HF_WINDOWS_LATER,  /* those from max_window_layers on, where use_sliding_window says so */
+    TY_HF_WINDOWS_PERIOD, /* of so many the last sees all tokens */
+    TY_HF_WINDOWS_FIRST   /* of so many the first does */
+};
 
-/* Lines about keys that nobody has asked for and that may be about the shape; NULL: there are
- * none. */
-const char *ty_hf_unknown(struct ty_hf_reader *r);
+/* A family; what is not there is as in llama: gated MLP, RMSNorm, no bias, output matrix of its
+ * own. */
+struct ty_hf_family {
+    const char *model_type;
+    const char *doc;     /* models of this type */
+    const char *classes; /* beginnings of its classes' names in lower case, with spaces between,
+                          * beside the model_type without _ */
+    const struct ty_hf_keys *keys; /* NULL: llama's */
+    const struct ty_hf_experts *experts;
+    const struct ty_hf_bias *biases; /* up to a NULL key; NULL: attention_bias and mlp_bias */
+    const struct ty_hf_defaults *defaults;
+    int bias;                    /* of enum ty_bias, where no key says */
+    bool layer_norm;             /* a LayerNorm; else, */
+    enum ty_norm_kind norm_kind; /* this kind; 0: RMSNorm */
+    bool plain;                  /* the MLP has no gate */
+    bool halved_ffn;             /* its width counts both halves: gate and up */
+    bool tied;                   /* where tie_word_embeddings is missing */
+    bool parallel, head_bias, embedding_norm;
+    uint8_t norms; /* 0: as many as usual */
+    bool qk_norm;  /* q and k have norms, of this kind */
+    enum ty_qk_norm qk_norm_kind;
+    const char *qk_key;    /* which says whether it has these norms; NULL: it has */
+    bool qk_default;       /* what a missing one says */
+    double rotary;         /* share of a head; 0: all of it; < 0: none, for ALiBi or no positions */
+    const char *positions; /* the key of learned positions; NULL: it has none */
+    unsigned more;         /* rows of their table beyond that */
+    const char *dropout;   /* the key of dropout; NULL: none worth reading */
+    const char *dropout_is; /* where it is missing; NULL: 0 */
+    enum ty_hf_windows windows;
+    uint8_t period; /* of layers, where no key says */
+    /* what else it says; may fail */
+    void (*special)(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+};
+extern const struct ty_hf_family ty_hf_families[]; /* up to a NULL model_type */
+
+/* Why models of these types are not simulated. */
+struct ty_hf_refusal {
+    const char *model_types; /* with spaces between */
+    const char *why;
+};
+extern const struct ty_hf_refusal ty_hf_refusals[]; /* up to NULL */
+/* The same of one; NULL: nothing is known of it. Case, _ and - do not count. */
+const char *ty_hf_refused(const char *model_type, size_t length);
+
+/* Which family a model_type names, or a class out of "architectures"; NULL: none that is known. */
+const struct ty_hf_family *ty_hf_family_of_type(const char *model_type);
+const struct ty_hf_family *ty_hf_family_of_class(const char *name);
+/* Whether that class is one of this family. */
+bool ty_hf_is_class(const struct ty_hf_family *family, const char *name);
+/* Letters of a class that name its family: LlamaForCausalLM has 5. */
+size_t ty_hf_class_stem(const char *name);
+
+/* ---- keys ---- */
+
+/* The value of a key of struct ty_hf_keys; NULL when it is missing or null. */
+const struct ty_node *ty_hf_value(struct ty_hf_reader *r, const char *key);
+
+/* Reports what is wrong with the value of a key; without one at the start of the file. */
+void ty_hf_fail(struct ty_hf_reader *r, const struct ty_node *node, const char *key,
+                const char *what);
+/* A line of the remarks. */
+void ty_hf_remark(struct ty_hf_reader *r, const struct ty_node *node, const char *key,
+                  const char *what);
+
+/* Appends "key: value". */
+void ty_hf_put(struct ty_hf_reader *r, const char *key, const char *value);
+void ty_hf_put_number(struct ty_hf_reader *r, const char *key, unsigned long value);
+/* The same of a list of layers: those of [n] that `in` says. Nothing where there are none. */
+void ty_hf_put_layers(struct ty_hf_reader *r, const char *key, const bool *in, unsigned long n);
+
+/* A JSON number: a whole one, or one with a point. */
+bool ty_hf_is_number(const struct ty_node *node, bool whole);
+
+/* A whole number, or a list of equal ones (Hunyuan); `otherwise` where it is missing. */
+unsigned long ty_hf_number(struct ty_hf_reader *r, const char *key, unsigned long otherwise);
+/* One that must be there. */
+unsigned long ty_hf_needed(struct ty_hf_reader *r, const char *key);
+
+bool ty_hf_flag(struct ty_hf_reader *r, const char *key, bool otherwise);
+bool ty_hf_is_text(struct ty_hf_reader *r, const char *key, const char *text);
+
+/* The next key, after this one or the first, that nobody has asked for and that may be about the
+ * shape; NULL: there are no more. */
+const struct ty_node *ty_hf_unknown(struct ty_hf_reader *r, const struct ty_node *after);
+
+/* ---- parts of the model section ---- */
+
+/* Reads a file of this family; `nested`: its keys are a part of the file. */
+void ty_hf_read_shape(struct ty_hf_reader *r, const struct ty_hf_family *family, bool nested,
+                      struct ty_hf_shape *shape);
+void ty_hf_put_shape(struct ty_hf_reader *r, const struct ty_hf_shape *shape);
+
+/* Special families. */
+void ty_hf_baichuan(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_bigcode(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_chatglm(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_falcon(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_refined_web(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_granite_hybrid(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_jais(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_llama4(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_minimax(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_mpt(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_neox(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_opt(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_phimoe(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_stablelm(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+
+void ty_hf_put_experts(struct ty_hf_reader *r, const struct ty_hf_experts *experts,
+                       const struct ty_hf_shape *shape);
+void ty_hf_put_latent(struct ty_hf_reader *r, const struct ty_hf_shape *shape);
+void ty_hf_put_windows(struct ty_hf_reader *r, const struct ty_hf_family *family,
+                       const struct ty_hf_shape *shape);
 
 #endif

@@ -73,6 +73,19 @@ static void list_figures(struct ty_text *t)
     }
 }
 
+/* What a config.json may be of, and what is refused. */
+static void list_families(struct ty_text *t)
+{
+    const char *about = NULL, *name = NULL;
+    for (size_t i = 0; (name = ty_arch_family(i, &about)) != NULL; i++) {
+        line(t, name, about, NULL);
+    }
+    ty_text_add(t, "\nothers, where all keys are llama's; refused are\n\n");
+    for (size_t i = 0; (name = ty_arch_refused_families(i, &about)) != NULL; i++) {
+        ty_text_add(t, "%s: %s\n", name, about);
+    }
+}
+
 static int take(struct ty_text *t, char **text, struct ty_err *err)
 {
     *text = ty_text_take(t);
@@ -102,6 +115,7 @@ static const struct catalogue {
 } lists[] = {
     {"schedules", "orders of forwards and backwards in a pipeline", .list = list_schedules},
     {"models", "presets of model.preset", .section = "model", .presets = ty_arch_presets},
+    {"families", "model_type of config.json files for model.huggingface", .list = list_families},
     {"gpus", "presets of cluster.gpu", .section = "cluster", .presets = ty_gpu_presets},
     {"clusters", "presets of cluster.preset", .section = "cluster", .presets = ty_cluster_presets},
     {"fabrics", "presets of fabric.preset", .section = "fabric", .presets = ty_fabric_presets},

@@ -162,7 +162,8 @@ START_TEST(keys_of_biases_are_of_their_matrices)
 }
 END_TEST
 
-/* Mistral's layers have it, Qwen's only when another key says so. */
+/* Mistral's layers have it, also where the file does not say how wide it is, Qwen's only when
+ * another key says so. */
 START_TEST(a_config_may_have_a_window)
 {
     static const char *const other[] = {"", ", \"sliding_window\": null",
@@ -173,16 +174,20 @@ START_TEST(a_config_may_have_a_window)
             char path[64], json[512];
             snprintf(json, sizeof(json),
                      "{\"model_type\": \"%s\", \"num_hidden_layers\": 2, \"hidden_size\": 64, "
-                     "\"num_attention_heads\": 4, \"intermediate_size\": 192, "
-                     "\"vocab_size\": 100%s}",
+                     "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
+                     "\"intermediate_size\": 192, \"vocab_size\": 100%s}",
                      qwen ? "qwen2" : "mistral", other[i]);
             ck_assert_msg(convert(&c, json, path) == 0, "%s", c.err.text);
-            ck_assert_uint_eq(c.arch.window, i == 2 && !qwen ? 4096 : 0);
+            ck_assert_uint_eq(c.arch.window, i != 1 && !qwen ? 4096 : 0);
             model_case_release(&c);
         }
     }
 }
 END_TEST
+
+#define LLAMA_SHAPE                                                                                \
+    "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"num_attention_heads\": 4,"                   \
+    " \"intermediate_size\": 192, \"vocab_size\": 100"
 
 START_TEST(a_config_that_cannot_be_used_says_why)
 {
@@ -192,18 +197,39 @@ START_TEST(a_config_that_cannot_be_used_says_why)
         {"{\"model_type\": \"llama\",\n \"num_local_experts\": 8}",
          "2:23: num_local_experts: a mixture of experts, and models of type llama have none\n"
          "     \"num_local_experts\": 8}\n                          ^"},
-        {"{\"model_type\": \"qwen2\", \"num_hidden_layers\": 2, \"hidden_size\": 64,"
-         " \"num_attention_heads\": 4, \"intermediate_size\": 192, \"vocab_size\": 100,\n"
-         " \"sliding_window\": 8,\n \"use_sliding_window\": true}",
-         "3:24: use_sliding_window: windows from layer max_window_layers on are not simulated; "
-         "write false"},
         {"{\"model_type\": \"frog\"}",
-         "1:16: model_type: unknown (frog); known are llama, mistral, qwen, qwen2, qwen3, phi3, "
-         "gemma, "
-         "starcoder2, gpt_neox, gpt2, mixtral, qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3, "
-         "kimi_k2, gpt_oss, olmoe, dbrx; else give layers, hidden, heads and vocabulary in the "
-         "model "
-         "section\n    {\"model_type\": \"frog\"}\n                   ^"},
+         "1:16: model_type: unknown (frog), and not of llama's shape: it has no num_hidden_layers; "
+         "trainyard list families has those that are read; else give layers, hidden, heads and "
+         "vocabulary in the model section\n    {\"model_type\": \"frog\"}\n                   ^"},
+        {"{\"model_type\": \"frog\", " LLAMA_SHAPE ", \"rms_norm_eps\": 1e-5,\n"
+         " \"use_mixture\": true, \"n_streams\": 4, \"use_cache\": true}",
+         "1:16: model_type: unknown (frog), and not of llama's shape: not understood are "
+         "use_mixture, n_streams; "},
+        {"{\"model_type\": \"frog\", " LLAMA_SHAPE ", \"rms_norm_eps\": 1e-5,"
+         " \"hidden_act\": \"gelu\"}",
+         "1:16: model_type: unknown (frog), and not of llama's shape: its hidden_act is not "
+         "silu; "},
+        {"{\"vocab_size\": 100}", "1:1: model_type: missing; trainyard list families has those "},
+        {"{\"model_type\": \"jamba\", \"num_experts\": 16}",
+         "1:16: model_type: jamba: layers of Mamba are not simulated"},
+        {"{\"model_type\": \"t5\", \"d_model\": 512}",
+         "1:16: model_type: t5: a model of encoder and decoder"},
+        {"{\"model_type\": \"deepseek_v3\", \"index_topk\": 2048}",
+         "1:45: index_topk: an indexer that chooses keys: that is not simulated"},
+        {"{\"model_type\": \"llama\", \"architectures\": [\"Qwen2ForCausalLM\"]}",
+         "1:43: architectures: Qwen2ForCausalLM is no class of model_type llama but of qwen2; one "
+         "of the two is wrong"},
+        {"{\"model_type\": \"llama\", \"architectures\": [\"MambaForCausalLM\"]}",
+         "1:43: architectures: MambaForCausalLM is no class of model_type llama, but: a recurrent "
+         "model without attention; one of the two is wrong"},
+        {"{\"model_type\": \"opt\", \"hidden_size\": 1024, \"num_hidden_layers\": 24,"
+         " \"num_attention_heads\": 16, \"ffn_dim\": 4096, \"max_position_embeddings\": 2048,"
+         " \"vocab_size\": 50272,\n \"word_embed_proj_dim\": 512}",
+         "2:25: word_embed_proj_dim: embeddings of another width than hidden_size are not "
+         "simulated"},
+        {"{\"model_type\": \"llama\", " LLAMA_SHAPE ",\n \"num_key_value_heads\": [2, 1]}",
+         "2:25: num_key_value_heads: differs from layer to layer; a model of equal layers can be "
+         "simulated"},
         {"{\"model_type\": \"gpt2\", \"n_embd\": \"wide\",\n \"n_layer\": 2, \"n_head\": 2,"
          " \"vocab_size\": 10}",
          "1:34: n_embd: not a whole number\n    {\"model_type\": \"gpt2\", \"n_embd\": \"wide\",\n"
@@ -305,46 +331,67 @@ END_TEST
 #define SLIDES "\"sliding_attention\""
 #define FULL   "\"full_attention\""
 
-/* Which layers have a window is a list; a pattern that the section has no key for is refused, and
- * so are dense layers between others. */
-START_TEST(what_sparse_configs_say_of_single_layers_is_a_pattern)
+/* The numbers of a list of layers, as a user writes them. */
+static const char *written(const struct ty_uint_list *list, char text[64])
+{
+    int at = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < list->n; i++) {
+        at += snprintf(text + at, 64 - (size_t)at, "%s%u", i > 0 ? ", " : "",
+                       (unsigned)list->item[i]);
+    }
+    return text;
+}
+
+#define QWEN3_MOE(rest)                                                                            \
+    "{\"model_type\": \"qwen3_moe\", " HEADS(                                                      \
+        6, 64, 4, 4, 64, 100) "\"num_experts\": 4, \"num_experts_per_tok\": 2, "                   \
+                              "\"moe_intermediate_size\": 16, " rest "}"
+
+/* Which layers have a window, and which have experts: every so many, the first ones, a list. */
+START_TEST(what_configs_say_of_single_layers_is_of_these)
 {
     static const struct {
-        const char *json, *message; /* NULL: it is simulated */
-        uint32_t window, period;
+        const char *json;
+        uint32_t window, period, dense;
+        const char *full, *mlp;
     } rows[] = {
-        {GPT_OSS(SLIDES "," FULL "," SLIDES "," FULL), NULL, 128, 2},
-        {GPT_OSS(SLIDES "," SLIDES "," SLIDES "," FULL), NULL, 128, 4},
-        {GPT_OSS(SLIDES "," SLIDES "," SLIDES "," SLIDES), NULL, 128, 0},
-        {GPT_OSS(FULL "," FULL "," FULL "," FULL), NULL, 0, 0},
-        {GPT_OSS(SLIDES "," FULL "," FULL "," FULL),
-         "layer_types: only every n-th layer can be one of full attention", 0, 0},
-        {"{\"model_type\": \"qwen3_moe\", " HEADS(
-             4, 64, 4, 4, 64,
-             100) "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 16, "
-                  "\"mlp_only_layers\": [0, 2]}",
-         "mlp_only_layers: layers without experts that are not the first ones are not simulated", 0,
-         0},
-        {"{\"model_type\": \"qwen3_moe\", " HEADS(
-             4, 64, 4, 4, 64,
-             100) "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 16, "
-                  "\"decoder_sparse_step\": 2}",
-         "decoder_sparse_step: layers without experts between those that have them are not "
-         "simulated; write 1",
-         0, 0},
+        {GPT_OSS(SLIDES "," FULL "," SLIDES "," FULL), 128, 2, 0, "", ""},
+        {GPT_OSS(SLIDES "," SLIDES "," SLIDES "," FULL), 128, 4, 0, "", ""},
+        {GPT_OSS(SLIDES "," SLIDES "," SLIDES "," SLIDES), 128, 0, 0, "", ""},
+        {GPT_OSS(FULL "," FULL "," FULL "," FULL), 0, 0, 0, "", ""},
+        {GPT_OSS(SLIDES "," FULL "," FULL "," FULL), 128, 0, 0, "1, 2, 3", ""},
+        {GPT_OSS(FULL "," SLIDES "," SLIDES "," SLIDES), 128, 0, 0, "0", ""},
+        {"{\"model_type\": \"gpt_neo\", \"num_layers\": 4, \"hidden_size\": 64, \"num_heads\": 4,"
+         " \"max_position_embeddings\": 512, \"vocab_size\": 100, \"intermediate_size\": null,"
+         " \"attention_types\": [[[\"global\", \"local\"], 2]]}",
+         256, 0, 0, "0, 2", ""},
+        {QWEN("qwen2", 4, 64, 4, 2, 192, 100,
+              ", \"use_sliding_window\": true, \"sliding_window\": 64, \"max_window_layers\": 3"),
+         64, 0, 0, "0, 1, 2", ""},
+        {QWEN("gemma3_text", 7, 64, 4, 2, 192, 100, ", \"sliding_window\": 512"), 512, 6, 0, "",
+         ""},
+        {QWEN("exaone4", 8, 64, 4, 2, 192, 100,
+              ", \"sliding_window\": 512, \"sliding_window_pattern\": \"LLLG\""),
+         512, 4, 0, "", ""},
+        {QWEN3_MOE("\"mlp_only_layers\": [0, 2]"), 0, 0, 1, "", "2"},
+        {QWEN3_MOE("\"mlp_only_layers\": [0, 1]"), 0, 0, 2, "", ""},
+        {QWEN3_MOE("\"decoder_sparse_step\": 2"), 0, 0, 1, "", "2, 4"},
+        {QWEN3_MOE("\"moe_layer_freq\": [0, 1, 1, 0, 1, 1]"), 0, 0, 1, "", "3"},
+        {QWEN3_MOE("\"moe_layers\": [1, 3, 5]"), 0, 0, 1, "", "2, 4"},
+        {QWEN3_MOE("\"moe_layer_start_index\": 1, \"moe_layer_end_index\": 4"), 0, 0, 1, "", "5"},
+        {QWEN3_MOE("\"moe_layer_start_index\": 1, \"moe_layer_end_index\": -1"), 0, 0, 1, "", ""},
+        {QWEN3_MOE("\"first_k_dense_replace\": 1, \"moe_layer_freq\": 2"), 0, 0, 2, "", "3, 5"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct model_case c;
-        char path[64];
-        const int rc = convert(&c, rows[i].json, path);
-        if (rows[i].message == NULL) {
-            ck_assert_msg(rc == 0, "%s", c.err.text);
-            ck_assert_uint_eq(c.arch.window, rows[i].window);
-            ck_assert_uint_eq(c.arch.window_period, rows[i].period);
-        } else {
-            ck_assert_int_eq(rc, TY_EINPUT);
-            ck_assert_msg(strstr(c.err.text, rows[i].message) != NULL, "%s", c.err.text);
-        }
+        char path[64], text[64];
+        ck_assert_msg(convert(&c, rows[i].json, path) == 0, "%s", c.err.text);
+        ck_assert_uint_eq(c.arch.window, rows[i].window);
+        ck_assert_uint_eq(c.arch.window_period, rows[i].period);
+        ck_assert_uint_eq(c.arch.dense_layers, rows[i].dense);
+        ck_assert_str_eq(written(&c.arch.full_layers, text), rows[i].full);
+        ck_assert_str_eq(written(&c.arch.mlp_layers, text), rows[i].mlp);
         model_case_release(&c);
     }
 }
@@ -417,5 +464,5 @@ TY_SUITE("huggingface", a_llama_config_gives_the_model_of_the_preset,
          qwen_configs_give_the_parameters_of_their_checkpoints,
          keys_of_biases_are_of_their_matrices, a_config_may_have_a_window,
          a_config_that_cannot_be_used_says_why, configs_of_families_with_experts_give_the_presets,
-         what_sparse_configs_say_of_single_layers_is_a_pattern,
-         what_deepseek_configs_leave_open_is_told, keys_that_are_not_understood_are_told)
+         what_configs_say_of_single_layers_is_of_these, what_deepseek_configs_leave_open_is_told,
+         keys_that_are_not_understood_are_told)

@@ -1,0 +1,475 @@
+/* huggingface_families.c - families of decoders, by the model_type of their config.json: one row
+ * each, of what no key says. Source: the configuration classes of huggingface/transformers, and of
+ * the models' own code beside their weights. Gated MLPs with another activation than SiLU (Gemma)
+ * have the shape and cost of SwiGLU, those without gate that of GELU. */
+#include <ctype.h>
+#include <string.h>
+
+#include "model/huggingface_internal.h"
+
+/* ---- keys of sizes ---- */
+
+#define VOCABULARY .vocabulary = "vocab_size"
+
+static const struct ty_hf_keys gpt2_keys = {.layers = "n_layer|num_hidden_layers",
+                                            .hidden = "n_embd|hidden_size",
+                                            .heads = "n_head|num_attention_heads",
+                                            .ffn = "n_inner",
+                                            VOCABULARY};
+static const struct ty_hf_keys bloom_keys = {.layers = "n_layer|num_hidden_layers",
+                                             .hidden = "hidden_size|n_embed",
+                                             .heads = "n_head|num_attention_heads",
+                                             VOCABULARY};
+static const struct ty_hf_keys falcon_keys = {.layers = "num_hidden_layers|n_layer",
+                                              .hidden = "hidden_size",
+                                              .heads = "num_attention_heads|n_head",
+                                              .ffn = "ffn_hidden_size",
+                                              VOCABULARY};
+static const struct ty_hf_keys mpt_keys = {
+    .layers = "n_layers", .hidden = "d_model", .heads = "n_heads", VOCABULARY};
+static const struct ty_hf_keys dbrx_keys = {.layers = "n_layers",
+                                            .hidden = "d_model",
+                                            .heads = "n_heads",
+                                            .kv_heads = "attn_config.kv_n_heads",
+                                            .ffn = "ffn_config.ffn_hidden_size",
+                                            VOCABULARY};
+static const struct ty_hf_keys opt_keys = {.layers = "num_hidden_layers",
+                                           .hidden = "hidden_size",
+                                           .heads = "num_attention_heads",
+                                           .ffn = "ffn_dim",
+                                           VOCABULARY};
+static const struct ty_hf_keys xglm_keys = {.layers = "num_layers",
+                                            .hidden = "d_model",
+                                            .heads = "attention_heads",
+                                            .ffn = "ffn_dim",
+                                            VOCABULARY};
+static const struct ty_hf_keys neo_keys = {.layers = "num_layers|num_hidden_layers",
+                                           .hidden = "hidden_size",
+                                           .heads = "num_heads|num_attention_heads",
+                                           .ffn = "intermediate_size",
+                                           VOCABULARY};
+static const struct ty_hf_keys chatglm_keys = {.layers = "num_layers",
+                                               .hidden = "hidden_size",
+                                               .heads = "num_attention_heads",
+                                               .head_dim = "kv_channels",
+                                               .ffn = "ffn_hidden_size",
+                                               .vocabulary = "padded_vocab_size|vocab_size"};
+static const struct ty_hf_keys exaone_keys = {.layers = "num_layers|num_hidden_layers",
+                                              .hidden = "hidden_size",
+                                              .heads = "num_attention_heads",
+                                              .kv_heads = "num_key_value_heads",
+                                              .head_dim = "head_dim",
+                                              .ffn = "intermediate_size",
+                                              VOCABULARY};
+static const struct ty_hf_keys hybrid_keys = {.layers = "num_hidden_layers",
+                                              .hidden = "hidden_size",
+                                              .heads = "num_attention_heads",
+                                              .kv_heads = "num_key_value_heads",
+                                              .ffn = "shared_intermediate_size",
+                                              VOCABULARY};
+/* head_dim, where it is given, is the width of the position part. */
+static const struct ty_hf_keys latent_keys = {.layers = "num_hidden_layers",
+                                              .hidden = "hidden_size",
+                                              .heads = "num_attention_heads",
+                                              .head_dim = "qk_nope_head_dim",
+                                              .ffn = "intermediate_size",
+                                              VOCABULARY};
+
+/* ---- keys of biases ---- */
+
+#define BIASES(name_, ...) static const struct ty_hf_bias name_[] = {__VA_ARGS__, {NULL, 0, false}}
+static const struct ty_hf_bias by_no_key[] = {{NULL, 0, false}};
+/* The key may be there, but the class does not look at it. */
+BIASES(by_class, {"attention_bias", 0, false});
+BIASES(by_use_bias, {"use_bias", TY_BIAS_ALL, false});
+BIASES(by_bias, {"bias", TY_BIAS_ALL, false});
+BIASES(by_attention, {"bias", TY_BIAS_ATTENTION, false});
+BIASES(by_internlm3, {"qkv_bias", TY_BIAS_QKV, false}, {"bias", TY_BIAS_PROJ | TY_BIAS_MLP, false});
+BIASES(by_no_bias, {"no_bias", TY_BIAS_ALL, true});
+BIASES(by_enable_bias, {"enable_bias", TY_BIAS_ALL, false});
+BIASES(by_qkv, {"use_qkv_bias|qkv_bias", TY_BIAS_QKV, false});
+BIASES(by_bailing, {"use_bias", TY_BIAS_ALL, false}, {"use_qkv_bias", TY_BIAS_QKV, false});
+BIASES(by_glm, {"attention_bias", TY_BIAS_QKV, false});
+BIASES(by_seed, {"attention_bias", TY_BIAS_QKV, false}, {"attention_out_bias", TY_BIAS_PROJ, false},
+       {"mlp_bias", TY_BIAS_MLP, false});
+BIASES(by_chatglm, {"add_bias_linear", TY_BIAS_ALL, false}, {"add_qkv_bias", TY_BIAS_QKV, false});
+
+/* ---- keys of experts ---- */
+
+#define PER_TOKEN .per_token = "num_experts_per_tok"
+static const struct ty_hf_experts mixtral = {
+    .experts = "num_local_experts", PER_TOKEN, .width = "intermediate_size"};
+static const struct ty_hf_experts minimax = {.experts = "num_local_experts",
+                                             PER_TOKEN,
+                                             .width = "intermediate_size",
+                                             .shared_width = "shared_intermediate_size"};
+static const struct ty_hf_experts llama4 = {.experts = "num_local_experts",
+                                            PER_TOKEN,
+                                            .width = "intermediate_size",
+                                            .shared_width = "intermediate_size"};
+static const struct ty_hf_experts olmoe = {
+    .experts = "num_experts", PER_TOKEN, .width = "intermediate_size"};
+static const struct ty_hf_experts qwen2_moe = {.experts = "num_experts",
+                                               PER_TOKEN,
+                                               .width = "moe_intermediate_size",
+                                               .shared_width = "shared_expert_intermediate_size",
+                                               .shared_gate = true};
+static const struct ty_hf_experts qwen3_moe = {
+    .experts = "num_experts|num_local_experts", PER_TOKEN, .width = "moe_intermediate_size"};
+static const struct ty_hf_experts bailing = {.experts = "num_experts",
+                                             PER_TOKEN,
+                                             .width = "moe_intermediate_size",
+                                             .n_shared = "num_shared_experts"};
+static const struct ty_hf_experts hunyuan = {.experts = "num_experts",
+                                             .per_token = "moe_topk",
+                                             .width = "moe_intermediate_size|intermediate_size",
+                                             .n_shared = "num_shared_expert",
+                                             .optional = true};
+static const struct ty_hf_experts ernie = {.experts = "moe_num_experts",
+                                           .per_token = "moe_k",
+                                           .width = "moe_intermediate_size",
+                                           .n_shared = "moe_num_shared_experts",
+                                           .router_bias = true};
+#define ROUTED                                                                                     \
+    .experts = "n_routed_experts", PER_TOKEN, .width = "moe_intermediate_size",                    \
+    .n_shared = "n_shared_experts"
+static const struct ty_hf_experts deepseek_moe = {ROUTED, .optional = true};
+static const struct ty_hf_experts deepseek = {ROUTED, .latent = true, .optional = true};
+static const struct ty_hf_experts biased_router = {ROUTED, .router_bias = true, .optional = true};
+static const struct ty_hf_experts glm_lite = {ROUTED, .latent = true, .router_bias = true,
+                                              .optional = true};
+static const struct ty_hf_experts gpt_oss = {.experts = "num_local_experts",
+                                             PER_TOKEN,
+                                             .width = "intermediate_size",
+                                             .sinks = true,
+                                             .router_bias = true};
+static const struct ty_hf_experts dbrx = {.experts = "ffn_config.moe_num_experts",
+                                          .per_token = "ffn_config.moe_top_k",
+                                          .width = "ffn_config.ffn_hidden_size"};
+
+/* ---- what classes have ---- */
+
+/* layers, hidden, heads, ffn, vocabulary; kv_heads, head_dim, window */
+static const struct ty_hf_defaults llama_is = {32, 4096, 32, 11008, 32000, 0, 0, 0};
+static const struct ty_hf_defaults mistral_is = {32, 4096, 32, 14336, 32000, 8, 0, 4096};
+static const struct ty_hf_defaults mixtral_is = {32, 4096, 32, 14336, 32000, 8, 0, 0};
+static const struct ty_hf_defaults gemma_is = {28, 3072, 16, 24576, 256000, 16, 256, 0};
+static const struct ty_hf_defaults gemma2_is = {26, 2304, 8, 9216, 256000, 4, 256, 4096};
+static const struct ty_hf_defaults gemma3_is = {26, 2304, 8, 9216, 262208, 4, 256, 4096};
+static const struct ty_hf_defaults qwen2_is = {32, 4096, 32, 22016, 151936, 32, 0, 4096};
+static const struct ty_hf_defaults qwen3_is = {32, 4096, 32, 22016, 151936, 32, 128, 4096};
+static const struct ty_hf_defaults qwen2_moe_is = {24, 2048, 16, 5632, 151936, 16, 0, 4096};
+static const struct ty_hf_defaults qwen3_moe_is = {24, 2048, 32, 6144, 151936, 4, 0, 4096};
+static const struct ty_hf_defaults llama4_is = {48, 5120, 40, 8192, 202048, 8, 128, 0};
+static const struct ty_hf_defaults phi3_is = {32, 3072, 32, 8192, 32064, 0, 0, 0};
+static const struct ty_hf_defaults cohere_is = {40, 8192, 64, 22528, 256000, 0, 0, 0};
+static const struct ty_hf_defaults cohere2_is = {40, 8192, 64, 22528, 256000, 0, 0, 4096};
+static const struct ty_hf_defaults starcoder2_is = {30, 3072, 24, 12288, 49152, 2, 0, 0};
+static const struct ty_hf_defaults glm_is = {40, 4096, 32, 13696, 151552, 2, 128, 0};
+static const struct ty_hf_defaults glm4_moe_is = {46, 4096, 96, 10944, 151552, 8, 128, 0};
+static const struct ty_hf_defaults gpt_oss_is = {36, 2880, 64, 2880, 201088, 8, 64, 128};
+static const struct ty_hf_defaults stablelm_is = {32, 2560, 32, 6912, 50304, 32, 0, 0};
+static const struct ty_hf_defaults olmo3_is = {32, 4096, 32, 11008, 50304, 0, 0, 4096};
+static const struct ty_hf_defaults cwm_is = {64, 6144, 48, 21504, 128256, 8, 128, 8192};
+static const struct ty_hf_defaults neo_is = {24, 2048, 16, 0, 50257, 0, 0, 256};
+static const struct ty_hf_defaults seed_is = {64, 5120, 80, 27648, 155136, 8, 128, 0};
+static const struct ty_hf_defaults dbrx_is = {.kv_heads = 1};
+static const struct ty_hf_defaults smollm3_is = {36, 2048, 16, 11008, 128256, 4, 0, 0};
+
+#define QK_HEADS   .qk_norm = true, .qk_norm_kind = TY_QK_NORM_HEAD
+#define QK_WHOLE   .qk_norm = true, .qk_norm_kind = TY_QK_NORM_WHOLE
+#define LAYER_NORM .layer_norm = true
+#define GPT        .plain = true, LAYER_NORM, .bias = TY_BIAS_ALL, .biases = by_no_key
+#define NO_ROTARY  .rotary = -1
+#define PERIOD(n_) .windows = TY_HF_WINDOWS_PERIOD, .period = (n_)
+#define QWEN2_SHAPE                                                                                \
+    .bias = TY_BIAS_QKV, .biases = by_class, .defaults = &qwen2_is, .windows = TY_HF_WINDOWS_LATER
+
+const struct ty_hf_family ty_hf_families[] = {
+    {"llama", "Llama to 3.3, Vicuna, Yi, TinyLlama, SmolLM, DeepSeek LLM", "llama yi solar skywork",
+     .defaults = &llama_is},
+    {"mistral", "Mistral 7B to Large 2, Ministral, Codestral", "mistral", .defaults = &mistral_is,
+     .windows = TY_HF_WINDOWS_ALL},
+    {"ministral", "Ministral 2410", NULL, .defaults = &mistral_is, .windows = TY_HF_WINDOWS_ALL},
+    {"mixtral", "Mixtral", NULL, .experts = &mixtral, .defaults = &mixtral_is,
+     .windows = TY_HF_WINDOWS_ALL},
+    {"Yi", "Yi in its first files", .classes = NULL},
+    {"aquila", "Aquila", .classes = NULL},
+    {"baichuan", "Baichuan, Baichuan 2", NULL, .special = ty_hf_baichuan},
+    {"internlm", "InternLM", NULL, .bias = TY_BIAS_ATTENTION, .biases = by_attention},
+    {"internlm2", "InternLM2, 2.5", NULL, .biases = by_attention},
+    {"internlm3", "InternLM3", NULL, .biases = by_internlm3},
+    {"xverse", "XVERSE", .classes = NULL},
+    {"orion", "Orion", NULL, LAYER_NORM},
+    {"skywork", "Skywork", .classes = NULL},
+    {"minicpm", "MiniCPM", NULL, .tied = true},
+    {"minicpm3", "MiniCPM3", NULL, .keys = &latent_keys, .experts = &deepseek, .tied = true},
+    {"helium", "Helium", .classes = NULL},
+    {"smollm3", "SmolLM3", NULL, .tied = true, .defaults = &smollm3_is,
+     .windows = TY_HF_WINDOWS_NONE},
+    {"arcee", "AFM 4.5B", NULL, .plain = true},
+    {"cwm", "Code World Model", NULL, .defaults = &cwm_is, .windows = TY_HF_WINDOWS_FIRST,
+     .period = 4},
+    {"seed_oss", "Seed-OSS", NULL, .bias = TY_BIAS_QKV, .biases = by_seed, .defaults = &seed_is},
+    {"granite", "Granite 3 dense", .classes = NULL},
+    {"granitemoe", "Granite 3 with experts", NULL, .experts = &mixtral},
+    {"granitemoeshared", "Granite with shared experts", NULL, .experts = &minimax},
+    {"granitemoehybrid", "Granite 4 without Mamba layers", NULL, .keys = &hybrid_keys,
+     .special = ty_hf_granite_hybrid},
+    {"exaone", "EXAONE 3, 3.5", NULL, .keys = &exaone_keys},
+    {"exaone4", "EXAONE 4", NULL, QK_HEADS, PERIOD(4)},
+    {"ernie4_5", "ERNIE 4.5 dense", NULL, .biases = by_use_bias, .tied = true},
+    {"ernie4_5_moe", "ERNIE 4.5 with experts", NULL, .experts = &ernie, .biases = by_use_bias,
+     .tied = true},
+    {"hunyuan_v1_dense", "Hunyuan dense", NULL, QK_HEADS, .qk_key = "use_qk_norm",
+     .qk_default = true},
+    {"hunyuan_v1_moe", "Hunyuan A13B", NULL, .experts = &hunyuan, QK_HEADS, .qk_key = "use_qk_norm",
+     .qk_default = true},
+    {"hunyuan", "Hunyuan in its first files", "hunyuan", .experts = &hunyuan, QK_HEADS,
+     .qk_key = "use_qk_norm"},
+    {"bailing_moe", "Ling, Ring", NULL, .experts = &bailing, .biases = by_bailing, QK_HEADS,
+     .qk_key = "use_qk_norm"},
+
+    {"qwen", "Qwen", NULL, .bias = TY_BIAS_QKV, .biases = by_no_key, .halved_ffn = true},
+    {"qwen2", "Qwen1.5 to 2.5, QwQ", NULL, QWEN2_SHAPE},
+    {"qwen2_vl", "the decoder of Qwen2-VL", "qwen2vl qwen2vltext", QWEN2_SHAPE},
+    {"qwen2_vl_text", "the same", "qwen2vl", QWEN2_SHAPE},
+    {"qwen2_5_vl", "the decoder of Qwen2.5-VL", NULL, QWEN2_SHAPE},
+    {"qwen2_5_vl_text", "the same", "qwen25vl", QWEN2_SHAPE},
+    {"mimo", "MiMo", NULL, QWEN2_SHAPE},
+    {"qwen3", "Qwen3", NULL, QK_HEADS, .defaults = &qwen3_is, .windows = TY_HF_WINDOWS_LATER},
+    {"qwen3_vl_text", "the decoder of Qwen3-VL", "qwen3vl", QK_HEADS, .defaults = &qwen3_is},
+    {"qwen2_moe", "Qwen1.5-MoE, Qwen2-57B", NULL, .experts = &qwen2_moe, .bias = TY_BIAS_QKV,
+     .biases = by_qkv, .defaults = &qwen2_moe_is, .windows = TY_HF_WINDOWS_LATER},
+    {"qwen3_moe", "Qwen3 with experts", NULL, .experts = &qwen3_moe, QK_HEADS,
+     .defaults = &qwen3_moe_is, .windows = TY_HF_WINDOWS_LATER},
+    {"qwen3_vl_moe_text", "the decoder of Qwen3-VL with experts", "qwen3vlmoe",
+     .experts = &qwen3_moe, QK_HEADS, .defaults = &qwen3_moe_is},
+
+    {"gemma", "Gemma", NULL, .tied = true, .defaults = &gemma_is},
+    {"gemma2", "Gemma 2", NULL, .tied = true, .norms = 4, .defaults = &gemma2_is, PERIOD(2)},
+    {"gemma3_text", "Gemma 3", "gemma3", .tied = true, .norms = 4, QK_HEADS, .defaults = &gemma3_is,
+     PERIOD(6)},
+
+    {"phi", "Phi-1 to 2", NULL, GPT, .parallel = true, .head_bias = true, .rotary = 0.5,
+     .qk_norm = true, .qk_norm_kind = TY_QK_NORM_LAYER, .qk_key = "qk_layernorm",
+     .dropout = "resid_pdrop"},
+    {"phi3", "Phi-3, Phi-4", NULL, .biases = by_no_key, .defaults = &phi3_is,
+     .windows = TY_HF_WINDOWS_ALL, .dropout = "resid_pdrop"},
+    {"phimoe", "Phi-3.5-MoE", NULL, .experts = &mixtral, LAYER_NORM, .windows = TY_HF_WINDOWS_ALL,
+     .special = ty_hf_phimoe},
+
+    {"chatglm", "ChatGLM2, ChatGLM3, GLM-4 in its first files", NULL, .keys = &chatglm_keys,
+     .biases = by_chatglm, .rotary = 0.5, .special = ty_hf_chatglm},
+    {"glm", "GLM-4", NULL, .bias = TY_BIAS_QKV, .biases = by_glm, .rotary = 0.5,
+     .defaults = &glm_is},
+    {"glm4", "GLM-4-0414, GLM-Z1", NULL, .biases = by_glm, .norms = 4, .rotary = 0.5,
+     .defaults = &glm_is},
+    {"glm4_moe", "GLM-4.5 to 4.7", NULL, .experts = &biased_router, .biases = by_glm, .rotary = 0.5,
+     QK_HEADS, .qk_key = "use_qk_norm", .defaults = &glm4_moe_is},
+    {"glm4_moe_lite", "GLM-4.7-Flash", NULL, .keys = &latent_keys, .experts = &glm_lite},
+
+    {"deepseek", "DeepSeekMoE", NULL, .experts = &deepseek_moe},
+    {"deepseek_v2", "DeepSeek-V2", NULL, .keys = &latent_keys, .experts = &deepseek},
+    {"deepseek_v3", "DeepSeek-V3, R1", NULL, .keys = &latent_keys, .experts = &deepseek},
+    {"kimi_k2", "Kimi K2", "kimik2 deepseekv3", .keys = &latent_keys, .experts = &deepseek},
+    {"dots1", "dots.llm1", NULL, .experts = &biased_router, QK_HEADS},
+    {"gpt_oss", "gpt-oss", NULL, .experts = &gpt_oss, .bias = TY_BIAS_ALL, .defaults = &gpt_oss_is,
+     PERIOD(2)},
+    {"llama4_text", "Llama 4", "llama4", .experts = &llama4, .qk_norm = true,
+     .qk_norm_kind = TY_QK_NORM_PLAIN, .qk_key = "use_qk_norm", .qk_default = true,
+     .defaults = &llama4_is, .special = ty_hf_llama4},
+    {"minimax_m2", "MiniMax-M2", NULL, .experts = &minimax, QK_WHOLE, .qk_key = "use_qk_norm",
+     .qk_default = true, .special = ty_hf_minimax},
+    {"dbrx", "DBRX", NULL, .keys = &dbrx_keys, .experts = &dbrx, .norm_kind = TY_NORM_LAYER_SCALE,
+     .defaults = &dbrx_is},
+    {"grok-1", "Grok-1", "grok1", .experts = &olmoe, .norms = 4, .tied = true},
+
+    {"olmo", "OLMo", NULL, .norm_kind = TY_NORM_LAYER_PLAIN},
+    {"olmo2", "OLMo 2", NULL, QK_WHOLE},
+    {"olmo3", "OLMo 3", NULL, QK_WHOLE, .defaults = &olmo3_is, PERIOD(4)},
+    {"olmoe", "OLMoE", NULL, .experts = &olmoe, QK_WHOLE},
+
+    {"cohere", "Command R, Aya 23", NULL, .norm_kind = TY_NORM_LAYER_SCALE, .parallel = true,
+     .tied = true, QK_WHOLE, .qk_key = "use_qk_norm", .defaults = &cohere_is},
+    {"cohere2", "Command R7B, Command A", NULL, .norm_kind = TY_NORM_LAYER_SCALE, .parallel = true,
+     .tied = true, .defaults = &cohere2_is, PERIOD(4)},
+    {"starcoder2", "StarCoder 2", NULL, .plain = true, LAYER_NORM, .bias = TY_BIAS_ALL,
+     .biases = by_use_bias, .tied = true, .defaults = &starcoder2_is, .windows = TY_HF_WINDOWS_ALL,
+     .dropout = "residual_dropout"},
+    {"nemotron", "Nemotron-4, Minitron", NULL, .plain = true, LAYER_NORM, .rotary = 0.5},
+    {"persimmon", "Persimmon", NULL, GPT, .rotary = 0.5, .qk_norm = true,
+     .qk_norm_kind = TY_QK_NORM_LAYER, .qk_key = "qk_layernorm", .qk_default = true,
+     .dropout = "hidden_dropout"},
+    {"stablelm", "Stable LM, Stable LM 2", "stablelm stablelmepoch", LAYER_NORM, .biases = by_qkv,
+     .rotary = 0.25, QK_WHOLE, .qk_key = "qk_layernorm", .defaults = &stablelm_is,
+     .dropout = "hidden_dropout", .special = ty_hf_stablelm},
+    {"stablelm_epoch", "the same in its first files", "stablelmepoch stablelm", LAYER_NORM,
+     .biases = by_qkv, .rotary = 0.25},
+
+    {"gpt2", "GPT-2, Cerebras-GPT", NULL, .keys = &gpt2_keys, GPT, .tied = true,
+     .positions = "n_positions", .dropout = "resid_pdrop", .dropout_is = "0.1"},
+    {"gpt_bigcode", "SantaCoder, StarCoder", NULL, .keys = &gpt2_keys, GPT, .tied = true,
+     .positions = "n_positions", .dropout = "resid_pdrop", .dropout_is = "0.1",
+     .special = ty_hf_bigcode},
+    {"gptj", "GPT-J", NULL, .keys = &gpt2_keys, .plain = true, LAYER_NORM, .bias = TY_BIAS_MLP,
+     .biases = by_no_key, .parallel = true, .head_bias = true, .dropout = "resid_pdrop"},
+    {"codegen", "CodeGen", NULL, .keys = &gpt2_keys, .plain = true, LAYER_NORM, .bias = TY_BIAS_MLP,
+     .biases = by_no_key, .parallel = true, .head_bias = true, .dropout = "resid_pdrop"},
+    {"gpt_neo", "GPT-Neo", NULL, .keys = &neo_keys, .plain = true, LAYER_NORM,
+     .bias = TY_BIAS_OUTPUTS, .biases = by_no_key, .tied = true, .defaults = &neo_is,
+     .windows = TY_HF_WINDOWS_FIRST, .period = 2, .positions = "max_position_embeddings",
+     .dropout = "resid_dropout"},
+    {"gpt_neox", "GPT-NeoX, Pythia, Dolly", NULL, .plain = true, LAYER_NORM, .bias = TY_BIAS_ALL,
+     .rotary = 0.25, .dropout = "hidden_dropout", .special = ty_hf_neox},
+    {"bloom", "BLOOM", NULL, .keys = &bloom_keys, GPT, .tied = true, .embedding_norm = true,
+     NO_ROTARY, .dropout = "hidden_dropout"},
+    {"opt", "OPT, Galactica", NULL, .keys = &opt_keys, .plain = true, LAYER_NORM,
+     .bias = TY_BIAS_ALL, .biases = by_enable_bias, .tied = true,
+     .positions = "max_position_embeddings", .more = 2, .dropout = "dropout", .dropout_is = "0.1",
+     .special = ty_hf_opt},
+    {"falcon", "Falcon", NULL, .keys = &falcon_keys, .plain = true, LAYER_NORM, .biases = by_bias,
+     .tied = true, .dropout = "hidden_dropout", .special = ty_hf_falcon},
+    {"RefinedWebModel", "Falcon 7B in its first files", "rw", .keys = &falcon_keys, .plain = true,
+     LAYER_NORM, .biases = by_bias, .tied = true, .dropout = "hidden_dropout",
+     .special = ty_hf_falcon},
+    {"RefinedWeb", "Falcon 40B in its first files", "rw", .keys = &falcon_keys, .plain = true,
+     LAYER_NORM, .biases = by_bias, .tied = true, .dropout = "hidden_dropout",
+     .special = ty_hf_refined_web},
+    {"mpt", "MPT", NULL, .keys = &mpt_keys, .plain = true, .biases = by_no_bias, .tied = true,
+     .dropout = "resid_pdrop", .special = ty_hf_mpt},
+    {"jais", "Jais", NULL, .keys = &gpt2_keys, .bias = TY_BIAS_ALL, .biases = by_no_key, LAYER_NORM,
+     .tied = true, .positions = "n_positions", .dropout = "resid_pdrop", .special = ty_hf_jais},
+    {"xglm", "XGLM", NULL, .keys = &xglm_keys, GPT, .tied = true, NO_ROTARY, .dropout = "dropout",
+     .dropout_is = "0.1"},
+    {"biogpt", "BioGPT", NULL, GPT, .tied = true, .positions = "max_position_embeddings", .more = 2,
+     .dropout = "hidden_dropout_prob", .dropout_is = "0.1"},
+    {.model_type = NULL},
+};
+
+/* ---- what is refused ---- */
+
+const struct ty_hf_refusal ty_hf_refusals[] = {
+    {"mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm retnet",
+     "a recurrent model without attention"},
+    {"jamba nemotron_h zamba zamba2 bamba falcon_h1 plamo2 hymba samba phi4flash nemotron_h_puzzle",
+     "layers of Mamba are not simulated"},
+    {"recurrent_gemma", "recurrent layers are not simulated"},
+    {"lfm2 lfm2_moe", "convolutions in place of attention are not simulated"},
+    {"qwen3_next qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text kimi_linear olmo_hybrid "
+     "minimax minimax_text_01 bailing_moe_linear bailing_hybrid",
+     "linear attention is not simulated"},
+    {"deepseek_v32 deepseek_v4 glm_moe_dsa",
+     "sparse attention, whose keys an indexer chooses, is not simulated"},
+    {"nemotron-nas deci decilm openelm",
+     "its layers differ in width; a model of equal layers can be "
+     "simulated"},
+    {"gemma3n gemma3n_text gemma4 gemma4_text",
+     "its layers differ in heads, or share keys and values, or have inputs of their own"},
+    {"mimo_v2_flash step3p5", "its layers differ in heads"},
+    {"step3 step3_text step3_vl", "attention with factorized matrices is not simulated"},
+    {"longcat_flash", "layers with two attention blocks and experts that do nothing are not "
+                      "simulated"},
+    {"afmoe", "gates behind attention are not simulated"},
+    {"arctic", "an MLP beside the experts of a layer is not simulated"},
+    {"jetmoe", "a mixture of attention heads is not simulated"},
+    {"bitnet", "norms within attention and MLP are not simulated"},
+    {"apertus", "an activation with parameters is not simulated"},
+    {"diffllama doge", "attention with further parameters is not simulated"},
+    {"mllama mllama_text_model", "layers of attention to pictures are not simulated"},
+    {"openai-gpt ctrl", "a model without a norm before each block is not simulated"},
+    {"t5 mt5 umt5 longt5 bart mbart pegasus pegasus_x marian m2m_100 nllb_moe nllb-moe "
+     "switch_transformers led blenderbot prophetnet t5gemma whisper speech_to_text "
+     "encoder-decoder vision-encoder-decoder seamless_m4t",
+     "a model of encoder and decoder"},
+    {"bert roberta xlm-roberta xlm-roberta-xl distilbert albert electra deberta deberta-v2 "
+     "modernbert mpnet camembert funnel longformer big_bird esm ernie nomic_bert xlnet xlm "
+     "megatron-bert roformer",
+     "an encoder; decoders that predict the next token are simulated"},
+    {"vit clip siglip dinov2 beit swin wav2vec2 hubert", "no language model"},
+    {.model_types = NULL},
+};
+
+/* ---- names ---- */
+
+/* Whether two names are the same but for case, _ and -. */
+static bool same_name(const char *a, size_t n, const char *b, size_t m)
+{
+    size_t i = 0, k = 0;
+    for (;;) {
+        while (i < n && (a[i] == '_' || a[i] == '-')) {
+            i++;
+        }
+        while (k < m && (b[k] == '_' || b[k] == '-')) {
+            k++;
+        }
+        if (i == n || k == m) {
+            return i == n && k == m;
+        }
+        if (tolower((unsigned char)a[i++]) != tolower((unsigned char)b[k++])) {
+            return false;
+        }
+    }
+}
+
+/* Whether words with spaces between have a name. */
+static bool has_word(const char *words, const char *name, size_t length)
+{
+    while (words != NULL && *words != '\0') {
+        const size_t n = strcspn(words, " ");
+        if (same_name(words, n, name, length)) {
+            return true;
+        }
+        words += n + (words[n] == ' ');
+    }
+    return false;
+}
+
+const char *ty_hf_refused(const char *model_type, size_t length)
+{
+    for (const struct ty_hf_refusal *row = ty_hf_refusals; row->model_types != NULL; row++) {
+        if (has_word(row->model_types, model_type, length)) {
+            return row->why;
+        }
+    }
+    return NULL;
+}
+
+size_t ty_hf_class_stem(const char *name)
+{
+    static const char *const ends[] = {"For", "LMHead", "Model"};
+    size_t stem = strlen(name);
+    for (size_t i = 0; i < TY_COUNT(ends); i++) {
+        const char *end = strstr(name, ends[i]);
+        const size_t at = end != NULL ? (size_t)(end - name) : 0;
+        stem = at > 0 && at < stem ? at : stem;
+    }
+    return stem;
+}
+
+bool ty_hf_is_class(const struct ty_hf_family *family, const char *name)
+{
+    const size_t stem = ty_hf_class_stem(name);
+    return same_name(family->model_type, strlen(family->model_type), name, stem) ||
+           has_word(family->classes, name, stem);
+}
+
+const struct ty_hf_family *ty_hf_family_of_class(const char *name)
+{
+    for (const struct ty_hf_family *row = ty_hf_families; row->model_type != NULL; row++) {
+        if (ty_hf_is_class(row, name)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const struct ty_hf_family *ty_hf_family_of_type(const char *model_type)
+{
+    for (const struct ty_hf_family *row = ty_hf_families; row->model_type != NULL; row++) {
+        if (strcmp(row->model_type, model_type) == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
