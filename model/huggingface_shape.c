@@ -1,9 +1,9 @@
 /* huggingface_shape.c - sizes, biases, norms and positions of a Hugging Face config.json: what its
  * keys say, and where they say nothing what its class has. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/huggingface_internal.h"
+#include "sim/base/number_text.h"
 
 #define LAYERS_MAX 10000ul /* of model.layers */
 
@@ -77,7 +77,7 @@ static double read_rotary(struct ty_hf_reader *r, const struct ty_hf_family *fam
         return 0;
     }
     if (share != NULL && ty_hf_is_number(share, false)) {
-        const double given = strtod(share->text, NULL);
+        const double given = ty_strtod(share->text, NULL);
         return given > 0 && given <= 1 ? given : 1;
     }
     if (width != NULL && whole > 0) {

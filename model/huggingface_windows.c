@@ -68,7 +68,7 @@ static bool listed(struct ty_hf_reader *r, bool *full, unsigned long layers)
     return first != NULL;
 }
 
-/* The period of layers of which the last is full: 0: all are windows, 1: none is; ULONG's end: there
+/* The period of layers of which the last is full; 0: all are windows, 1: none is; NO_PERIOD: there
  * is no such period. */
 #define NO_PERIOD (~0ul)
 static unsigned long find_period(const bool *full, unsigned long layers)

@@ -29,7 +29,7 @@ static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
     return b->out->n - 1;
 }
 
-/* Another norm, which follows no addition: of what a block gives, or of a parallel block's input. */
+/* Another norm, behind no addition: of what a block gives, or of a parallel block's input. */
 static uint32_t norm_alone(struct ty_block_maker *b, enum ty_part part)
 {
     struct ty_unit_op *op = ty_block_op(b, part, "norm", "norm backward", NULL);

@@ -29,7 +29,7 @@ KNOWN = {  # where else a name may stand
     "pipedream-2bw": ["model/lower/lower.c"],  # what a message names in place of pipedream
     "dgx-h100": ["sim/search/init.c"],  # defaults of init
     "llama3-8b": ["sim/search/init.c"],
-    "dbrx": ["model/huggingface.c"],  # a family of the same name
+    "dbrx": ["model/huggingface_families.c"],  # a family of the same name
 }
 # names beside what other stacks call the same; an unknown one is told of
 TRANSLATES = ("sim/emit/", "sim/import/")

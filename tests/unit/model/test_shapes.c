@@ -1,5 +1,6 @@
-/* test_shapes.c - what decoders of different families have beside llama's: norms before, behind and
- * beside blocks, of q and k, of the embedding; biases; shares that are rotated; layers by number. */
+/* test_shapes.c - what decoders of different families have beside llama's: norms before, behind
+ * and beside blocks, of q and k, of the embedding; biases; shares that are rotated; layers by
+ * number. */
 #include <stdio.h>
 
 #include "tests/unit/model_case.h"
