@@ -200,8 +200,11 @@ END_TEST
 START_TEST(layers_are_named_by_numbers)
 {
     struct model_case c;
-    model_case(&c, 1, NULL,
-               MOE "dense_layers: 1\nmlp_layers: [2]\nwindow: 32\nfull_layers: [0, 3]\n", ALONE);
+    model_case_begin(&c, 1); /* keeps the lists */
+    ck_assert_int_eq(
+        model_read(&c, NULL,
+                   MOE "dense_layers: 1\nmlp_layers: [2]\nwindow: 32\nfull_layers: [0, 3]\n"),
+        0);
     for (uint32_t i = 0; i < 4; i++) {
         ck_assert_int_eq(ty_arch_has_experts(&c.arch, i), i % 2 == 1);
         ck_assert_int_eq(ty_arch_has_window(&c.arch, i), i == 1 || i == 2);
@@ -210,6 +213,7 @@ START_TEST(layers_are_named_by_numbers)
     /* 2 of each: router and 4 experts in place of the MLP */
     const double experts = H * 4 + 4 * 3 * H * 32, mlp = 3 * H * 192;
     ck_assert_double_eq(ty_arch_layer_params(&c.arch), LLAMA_P + 2 * H - mlp + (experts + mlp) / 2);
+    model_case_release(&c);
 }
 END_TEST
 
