@@ -39,6 +39,7 @@ void ty_config_point(struct ty_config *config)
         [TY_SECTION_LAYOUT] = &config->layout,
         [TY_SECTION_FRAMEWORK] = &config->layout.framework,
         [TY_SECTION_SCHEDULE] = &config->schedule,
+        [TY_SECTION_WORKLOAD] = &config->workload,
         [TY_SECTION_RUN] = &config->run,
         [TY_SECTION_FLEET] = &config->fleet,
         [TY_SECTION_UNCERTAINTY] = &config->uncertainty,
@@ -59,6 +60,7 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
         [TY_SECTION_LAYOUT] = {.fields = ty_layout_fields, .n_fields = ty_n_layout_fields},
         [TY_SECTION_FRAMEWORK] = {.fields = ty_framework_fields, .n_fields = ty_n_framework_fields},
         [TY_SECTION_SCHEDULE] = {.fields = ty_sched_fields, .n_fields = ty_n_sched_fields},
+        [TY_SECTION_WORKLOAD] = {.fields = ty_workload_fields, .n_fields = ty_n_workload_fields},
         [TY_SECTION_RUN] = {.fields = ty_run_fields, .n_fields = ty_n_run_fields},
         [TY_SECTION_FLEET] = {.fields = ty_fleet_fields, .n_fields = ty_n_fleet_fields},
         [TY_SECTION_UNCERTAINTY] = {.fields = ty_uncertainty_fields,
@@ -109,7 +111,7 @@ int ty_config_unknown_section(const char *name, const struct ty_place *at, struc
     char hint[TY_SUGGESTION];
     return ty_fail_at(err, TY_EINPUT, at,
                       "%.60s: unknown section; write one of cluster, fabric, model, layout, "
-                      "framework, schedule, run, fleet, uncertainty, output, jobs%s",
+                      "framework, schedule, workload, run, fleet, uncertainty, output, jobs%s",
                       name, ty_suggestion(name, names, TY_N_SECTIONS + 1, hint));
 }
 
@@ -234,6 +236,13 @@ static void settings_apply(struct ty_loader *l)
     }
 }
 
+/* Whether a section may be left out, as a trace says what it would. */
+static bool is_traced(const struct ty_config *config, int section)
+{
+    return ty_config_is_traced(config) &&
+           (section == TY_SECTION_MODEL || section == TY_SECTION_LAYOUT);
+}
+
 /* Defaults, then what must be given. */
 static void complete(struct ty_loader *l)
 {
@@ -245,7 +254,7 @@ static void complete(struct ty_loader *l)
         if (section->at.line == 0 && l->misspelt) {
             config->failed[i] = true; /* it may be there under the wrong name */
         }
-        if (!config->failed[i]) {
+        if (!config->failed[i] && !is_traced(config, i)) {
             ty_loader_note(l, index, ty_section_require(section, l->err));
         }
         for (uint32_t k = 0; k < section->n_fields; k++) {

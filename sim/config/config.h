@@ -12,6 +12,7 @@
 #include "sim/config/fleet.h"
 #include "sim/config/options.h"
 #include "sim/config/uncertainty.h"
+#include "sim/config/workload.h"
 #include "sim/trainyard.h"
 #include "topology/fabric/fabric.h"
 
@@ -23,6 +24,7 @@
     X(LAYOUT, "layout", "how the model is laid over the GPUs")                                     \
     X(FRAMEWORK, "framework", "what the training stack that runs it does")                         \
     X(SCHEDULE, "schedule", "in which order pipeline stages work")                                 \
+    X(WORKLOAD, "workload", "a trace of others, in place of model, layout and schedule")           \
     X(RUN, "run", "how the plan is executed")                                                      \
     X(FLEET, "fleet", "the training of which a run is a step; nothing of it changes the step")     \
     X(UNCERTAINTY, "uncertainty", "how far values may be off; nothing of it changes the step")     \
@@ -65,6 +67,7 @@ struct ty_config {
     struct ty_arch arch; /* section "model" */
     struct ty_layout layout;
     struct ty_sched_options schedule;
+    struct ty_workload_options workload;
     struct ty_run_options run;
     struct ty_token_routing routing; /* what run.routing says */
     struct ty_fleet_options fleet;
@@ -90,6 +93,12 @@ struct ty_config {
     size_t n_inputs, cap_inputs;
     struct ty_arena arena; /* owns everything above */
 };
+
+/* Whether a trace of others is executed, in place of a model. */
+static inline bool ty_config_is_traced(const struct ty_config *config)
+{
+    return config->workload.chakra != NULL || config->workload.goal != NULL;
+}
 
 /* Whether a section says what a step does, and not only what is shown or asked of it. */
 static inline bool ty_config_matters(enum ty_section_index section)

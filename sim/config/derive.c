@@ -118,6 +118,11 @@ void ty_loader_check(struct ty_loader *l, const bool *anew)
     if (anew[TY_SECTION_CLUSTER]) {
         check_cluster(l);
     }
+    if (ty_config_is_traced(c)) {
+        ty_loader_workload(l);
+        ty_loader_output(l);
+        return;
+    }
     if (anew[TY_SECTION_MODEL]) {
         ty_loader_name_model(l);
     }

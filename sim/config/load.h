@@ -54,6 +54,9 @@ void ty_loader_presets(struct ty_loader *l);
  * as they were given; of others, layout and schedule aside, this has been done before. */
 void ty_loader_check(struct ty_loader *l, const bool *anew);
 
+/* Reads the trace that the section workload names, and lays its ranks out. */
+void ty_loader_workload(struct ty_loader *l);
+
 /* What run.routing says, with the file that it may name, of a model whose layers are known. */
 void ty_loader_routing(struct ty_loader *l);
 

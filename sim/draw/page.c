@@ -131,7 +131,8 @@ int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *op
     struct ty_selection selection = {.n = 0};
     enum ty_detail detail;
     options = options != NULL ? options : &no_options;
-    const int rc = read_options(run, options, &arena, &selection, &detail, err);
+    int rc = ty_run_check_model(run, "a page", err);
+    rc = rc < 0 ? rc : read_options(run, options, &arena, &selection, &detail, err);
     ty_arena_release(&arena);
     return rc;
 }
@@ -145,7 +146,8 @@ int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
     *note = NULL;
     options = options != NULL ? options : &no_options;
     for (size_t i = 0; i < n; i++) {
-        const int rc = ty_run_check_ranks(runs[i].run, "a page", true, err);
+        int rc = ty_run_check_model(runs[i].run, "a page", err);
+        rc = rc < 0 ? rc : ty_run_check_ranks(runs[i].run, "a page", true, err);
         if (rc < 0) {
             return rc;
         }

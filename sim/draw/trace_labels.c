@@ -36,6 +36,13 @@ const char *ty_trace_rank_name(void *arg, uint32_t rank)
     uint32_t coord[TY_N_AXES];
     ty_grid_coords(grid, at.rank, coord);
     char context[24] = "", expert[32];
+    if (at.run->config->workload.job != NULL) {
+        ty_snprintf(l->name, sizeof(l->name), "%s%srank %u · node%u/gpu%u",
+                    at.job != NULL ? at.job : "", at.job != NULL ? " " : "", (unsigned)at.rank,
+                    (unsigned)ty_grid_node(grid, at.rank),
+                    (unsigned)(ty_grid_gpu(grid, at.rank) % grid->gpus_per_node));
+        return l->name;
+    }
     if (grid->size[TY_AXIS_CONTEXT] > 1) {
         (void)snprintf(context, sizeof(context), " cp%u", (unsigned)coord[TY_AXIS_CONTEXT]);
     }

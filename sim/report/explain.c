@@ -286,7 +286,8 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
     *text = NULL;
-    int rc = ty_run_check_ranks(run, "an explanation", false, err);
+    int rc = ty_run_check_model(run, "an explanation", err);
+    rc = rc < 0 ? rc : ty_run_check_ranks(run, "an explanation", false, err);
     rc = rc < 0 ? rc : explain(run, &t, err);
     if (rc == 0) {
         *text = ty_text_take(&t);

@@ -357,6 +357,9 @@ int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *reques
     struct ty_text t = {.data = NULL};
     struct ty_fleet fleet;
     *report = NULL;
+    if (ty_run_check_model(run, "a training of weeks", err) < 0) {
+        return TY_EUSAGE;
+    }
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "a fleet is asked for before the run was executed");
     }

@@ -217,7 +217,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_json_lines(&j);
     ty_report_figures_json(&f, &j);
     ty_json_bool(&j, "fits", ty_run_fits(run));
-    int rc = memory(&j, run, err);
+    int rc = run->config->workload.job == NULL ? memory(&j, run, err) : 0;
     if (rc < 0) {
         return rc;
     }

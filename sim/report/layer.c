@@ -326,7 +326,8 @@ int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err)
     struct listing l = {.run = run, .t = &t, .gpu = &c->cluster.gpu, .arena = &arena};
     char gpu[64];
     *text = NULL;
-    const int rc = find_groups(&l, err);
+    int rc = ty_run_check_model(run, "a list of its layers", err);
+    rc = rc < 0 ? rc : find_groups(&l, err);
     if (rc == 0) {
         snprintf(gpu, sizeof(gpu), "%s",
                  c->cluster.gpu_preset != NULL ? c->cluster.gpu_preset : "GPU");

@@ -85,6 +85,11 @@ static int describe_traces(const struct ty_run *run, struct ty_text *t, struct t
 static int describe(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     ty_report_head(run, t);
+    if (run->config->workload.job != NULL) {
+        ty_report_fabric(run, t);
+        describe_simulator(run, t);
+        return describe_traces(run, t, err);
+    }
     ty_text_add(t, "parameters held by a GPU before data-parallel sharding\n");
     for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
         char params[64];

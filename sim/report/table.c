@@ -132,9 +132,32 @@ void ty_report_tensor(const struct ty_layout *l, struct ty_text *t)
     }
 }
 
+/* Of a trace of others. */
+static void traced_head(const struct ty_run *run, struct ty_text *t)
+{
+    const struct ty_config *c = run->config;
+    const struct ty_traced *job = c->workload.job;
+    char gpus[512], nodes[64];
+    uint64_t n = 0;
+    for (uint32_t r = 0; r < job->n_ranks; r++) {
+        n += job->rank[r].n;
+    }
+    ty_run_gpu_words(run, gpus, sizeof(gpus));
+    ty_text_add(t, "%s, %s nodes of %u ranks in %s, on %s (%u node%s of %u)\n", c->arch.name,
+                ty_words_count((double)n, nodes, sizeof(nodes)), (unsigned)job->n_ranks,
+                c->workload.goal != NULL ? "GOAL" : "Chakra", gpus, (unsigned)c->cluster.nodes,
+                c->cluster.nodes == 1 ? "" : "s", (unsigned)c->cluster.gpus_per_node);
+    exceptions(&c->cluster.exception_texts, t);
+    ty_text_add(t, "no tokens, MFU or memory are told: a trace has no model\n\n");
+}
+
 void ty_report_head(const struct ty_run *run, struct ty_text *t)
 {
     const struct ty_config *c = run->config;
+    if (c->workload.job != NULL) {
+        traced_head(run, t);
+        return;
+    }
     const struct ty_layout *l = &c->layout;
     char params[64], gpus[512], of[32] = "", stack[TY_STACK_WORDS];
     if (l->ranks < ty_cluster_gpus(&c->cluster)) {
@@ -184,7 +207,8 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
 static void figures(const struct ty_figures *f, struct ty_text *t)
 {
     const struct ty_figure_row *rows[TY_FIGURES_MAX];
-    const uint32_t n = ty_figure_rows(TY_IN_TABLE, rows);
+    const uint32_t all = ty_figure_rows(TY_IN_TABLE, rows);
+    const uint32_t n = f->run->config->workload.job != NULL ? 1 : all; /* the first is the step */
     for (uint32_t i = 0; i < n; i++) {
         const double x = ty_figure_value(rows[i], f);
         char value[64], note[160] = "";
@@ -265,7 +289,7 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
         return rc;
     }
     breakdown(&f, t);
-    rc = ty_report_memory(run, t, err);
+    rc = run->config->workload.job == NULL ? ty_report_memory(run, t, err) : 0;
     if (rc < 0) {
         return rc;
     }

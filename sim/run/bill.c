@@ -248,6 +248,10 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
     const struct ty_gang *gang = &p->gangs[stage];
     struct ty_gang_memory memory;
     ty_memory_profile(p, gang, &memory);
+    if (run->config->workload.job != NULL) { /* nobody knows what it holds */
+        *out = (struct ty_bill){.capacity_B = ty_run_memory(run, stage, &out->node)};
+        return;
+    }
     *out = (struct ty_bill){.held = memory.peak_held,
                             .pass = &ty_gang_passes(p, gang)[memory.peak_pass]};
     add_states(&run->lowered.stage[stage], out);

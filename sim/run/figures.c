@@ -115,21 +115,24 @@ void ty_run_numbers(const struct ty_run *run, struct ty_figures *f)
     const struct ty_program *p = &run->lowered.program;
     const double steps = p->n_steps, gpus = ty_run_ranks(run);
     *f = (struct ty_figures){.run = run, .step_s = ty_s_from_ps(run->timeline.makespan) / steps};
-    f->tokens_per_s = (double)c->layout.global_batch * c->arch.sequence / f->step_s;
-    f->tokens_per_s_per_gpu = f->tokens_per_s / gpus;
-    f->fleet = ty_fleet_figures(&c->fleet, f->tokens_per_s, gpus);
-    f->model_tflops_per_gpu = ty_flops_model(&c->arch, false) * f->tokens_per_s_per_gpu * 1e-12;
-    utilisations(run, f);
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         f->bucket_s[b] = run->stats.bucket_s[b] / steps;
     }
-    f->expert_wait_s = run->stats.waited_s / steps;
-    loads(run, f);
     f->bubble_s = run->stats.bubble_s / steps;
     f->ideal_s = f->step_s - f->bubble_s;
     f->bubble_fraction = f->bubble_s / f->step_s;
     f->bubble_over_ideal = f->ideal_s > 0 ? f->bubble_s / f->ideal_s : 0;
     f->peak_rss_B = peak_rss();
+    if (c->workload.job != NULL) { /* what is left is 0: there is no model */
+        return;
+    }
+    f->tokens_per_s = (double)c->layout.global_batch * c->arch.sequence / f->step_s;
+    f->tokens_per_s_per_gpu = f->tokens_per_s / gpus;
+    f->fleet = ty_fleet_figures(&c->fleet, f->tokens_per_s, gpus);
+    f->model_tflops_per_gpu = ty_flops_model(&c->arch, false) * f->tokens_per_s_per_gpu * 1e-12;
+    utilisations(run, f);
+    f->expert_wait_s = run->stats.waited_s / steps;
+    loads(run, f);
 }
 
 void ty_run_figures(const struct ty_run *run, struct ty_figures *f)

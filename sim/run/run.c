@@ -18,6 +18,9 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  const struct ty_limit_plan *limit, struct ty_price_book *book, bool window,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
+    if (c->workload.job != NULL) {
+        return ty_run_lower_traced(c, cluster, out, arena, err);
+    }
     const struct ty_lower_input in = {
         .book = book,
         .allow = limit != NULL ? ty_limit_allow : NULL,

@@ -54,6 +54,13 @@ double ty_run_capacity(const struct ty_run *run, uint32_t rank);
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
 
+/* traced.c: the same where a trace of others takes the place of a model. */
+int ty_run_lower_traced(const struct ty_config *config, const struct ty_cluster *cluster,
+                        struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
+
+/* Whether there is a model, as `what` ("an explanation") needs. 0 or TY_EUSAGE. */
+int ty_run_check_model(const struct ty_run *run, const char *what, struct ty_err *err);
+
 /* What is wrong between the ranks of a schedule file, that of another job included: TY_EDEADLOCK
  * where ranks would wait for ever, TY_EINPUT where some of the work is missing and nobody would
  * notice; 0. */

@@ -236,6 +236,9 @@ int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct 
     struct ty_row_desks desks;
     const struct ty_row_source rows = {
         .source = *source, .table = &none, .gate = &gate, .desks = &desks};
+    if (ty_run_check_model(run, "a band", err) < 0) {
+        return TY_EUSAGE;
+    }
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "a band needs an executed run");
     }

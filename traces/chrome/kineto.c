@@ -296,7 +296,7 @@ static char *put_communication(char *p, const struct kineto *k, const struct ty_
     }
     return put_arg_u64(p, "Seq",
                        sends || takes             ? ty_op_seq(span->pass, op)
-                       : op->sync == TY_SYNC_MEET ? span->pass->step
+                       : op->sync == TY_SYNC_MEET ? ty_meet_number(k->p, span->pass, op)
                                                   : span->ordinal);
 }
 

@@ -221,7 +221,8 @@ static inline void ty_view_numbers(const struct ty_view *v, const struct ty_pass
     number[TY_HOLE_MEETING] = 0;
     if (op->sync == TY_SYNC_MEET) {
         const struct ty_view_turn *turn = &v->turns[op->link];
-        number[TY_HOLE_MEETING] = (uint64_t)pass->step * turn->n + turn->number;
+        number[TY_HOLE_MEETING] =
+            (uint64_t)ty_meet_number(v->program, pass, op) * turn->n + turn->number;
     }
 }
 

@@ -65,13 +65,15 @@ static bool find_before(const struct walker *w, struct spot from, uint8_t stream
 static bool find_meeting(const struct walker *w, const struct spot *s, uint32_t gang,
                          struct spot *out)
 {
-    const uint16_t link = op_at(w, s)->link, step = pass_at(w, s)->step;
+    const uint32_t slot = ty_op_slot(w->p, pass_at(w, s), op_at(w, s));
+    const uint16_t step = pass_at(w, s)->step;
     const struct ty_gang *g = &w->p->gangs[gang];
     for (uint32_t i = g->n_passes; i > 0; i--) {
         struct spot at = {gang, s->member, i - 1, 0};
         const struct ty_pass *pass = pass_at(w, &at);
         for (; pass->step == step && at.op < w->p->blocks[pass->block].n_ops; at.op++) {
-            if (op_at(w, &at)->sync == TY_SYNC_MEET && op_at(w, &at)->link == link) {
+            if (op_at(w, &at)->sync == TY_SYNC_MEET &&
+                ty_op_slot(w->p, pass, op_at(w, &at)) == slot) {
                 *out = at;
                 return true;
             }

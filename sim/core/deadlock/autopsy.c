@@ -218,7 +218,10 @@ static void forget(struct ty_autopsy *a)
 int ty_autopsy_make(struct ty_autopsy *a, const struct ty_program *p,
                     const struct ty_mismatch *mismatch, struct ty_arena *arena)
 {
-    const size_t meetings = (size_t)p->n_meets * p->n_steps;
+    size_t meetings = 0;
+    for (uint32_t i = 0; i < p->n_meets; i++) {
+        meetings += ty_meet_instances(p, &p->meets[i]);
+    }
     *a = (struct ty_autopsy){.p = p, .n_fronts = p->n_gangs * p->n_lanes};
     const int rc = ty_stall_find(&a->stall, p, ty_mismatch_bars(mismatch), arena);
     if (rc < 0 || a->stall.n_stuck == 0) {

@@ -50,7 +50,7 @@ struct ty_autopsy {
     bool *unmatched;           /* [n_slots]: both sides of a disagreement have come to it */
     struct ty_wait *wait;      /* [n_fronts] */
     uint32_t n_fronts, n_ends; /* n_ends: causes and circles */
-    struct ty_comers *comers;  /* [n_meets x n_steps], from the first slot of a meeting */
+    struct ty_comers *comers;  /* [meetings], from the first slot of one */
     uint32_t first_meeting;
 };
 

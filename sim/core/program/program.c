@@ -142,6 +142,10 @@ static const char *check_gang_op(const struct ty_program *p, const struct ty_gan
         const uint64_t n = p->channels[op->link].n_seq;
         n_seq[op->second] = n < n_seq[op->second] ? n : n_seq[op->second];
     }
+    if (op->sync == TY_SYNC_MEET && p->meets[op->link].n_seq > 0) {
+        const uint64_t n = p->meets[op->link].n_seq;
+        n_seq[0] = n < n_seq[0] ? n : n_seq[0];
+    }
     if (g != NULL && gang->n_ranks % (g->stride * g->count) != 0) {
         return "group does not divide its gang";
     }
@@ -370,7 +374,7 @@ static int number_slots(struct ty_program *p, struct ty_err *err)
     }
     for (uint32_t i = 0; i < p->n_meets; i++) {
         p->meets[i].first_slot = (uint32_t)slots;
-        slots += p->n_steps;
+        slots += ty_meet_instances(p, &p->meets[i]);
     }
     if (slots > UINT32_MAX) {
         return ty_fail(err, TY_ELIMIT, "program: more than 2^32 messages");

@@ -129,13 +129,14 @@ struct ty_group {
 
 /* A collective over several gangs: in each, members first combine over `group` (an index, or
  * TY_NONE), then equal member numbers combine over all `n_gangs` gangs that issue it. Its instances
- * are numbered by ty_pass.step. */
+ * are numbered by ty_pass.step or, where it says how many there are, by ty_pass.seq. */
 struct ty_meet {
     const char *name;
     uint16_t group;
     uint32_t n_gangs;
     uint32_t first_slot;   /* filled by ty_program_seal */
     const uint32_t *gangs; /* [n_gangs] who they are, ascending; NULL: whoever issues it */
+    uint32_t n_seq;        /* instances; 0: one a step */
 };
 
 /* Messages from member i of one gang to member i of another, numbered 0 .. n_seq-1. */
@@ -201,6 +202,7 @@ struct ty_program {
     bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
     bool observed; /* read off a measurement, or some tenant is: never to be executed. Streams are
                     * rows in which nothing overlaps, what waits for what is not known */
+    bool traced;   /* read from a trace: a pass is one node of it, whose number there is seq2 */
     bool matched;  /* partners of messages and collectives mean the same: whoever built it sees to
                    * it. False: it is to be looked at (mismatch.h) before it is executed */
     struct ty_jitter jitter;
@@ -430,12 +432,27 @@ static inline uint16_t ty_op_mb(const struct ty_pass *pass, const struct ty_op *
     return op->second ? pass->mb2 : pass->mb;
 }
 
+/* How often a meeting takes place. */
+static inline uint32_t ty_meet_instances(const struct ty_program *p, const struct ty_meet *meet)
+{
+    return meet->n_seq > 0 ? meet->n_seq : p->n_steps;
+}
+
+/* Which instance of its meeting an operation with MEET belongs to. */
+static inline uint32_t ty_meet_number(const struct ty_program *p, const struct ty_pass *pass,
+                                      const struct ty_op *op)
+{
+    return p->meets[op->link].n_seq > 0 ? pass->seq : pass->step;
+}
+
 /* The slot of a message or meeting, for an operation with SEND, RECV or MEET. */
 static inline uint32_t ty_op_slot(const struct ty_program *p, const struct ty_pass *pass,
                                   const struct ty_op *op)
 {
-    return op->sync == TY_SYNC_MEET ? p->meets[op->link].first_slot + pass->step
-                                    : p->channels[op->link].first_slot + ty_op_seq(pass, op);
+    if (op->sync == TY_SYNC_MEET) {
+        return p->meets[op->link].first_slot + ty_meet_number(p, pass, op);
+    }
+    return p->channels[op->link].first_slot + ty_op_seq(pass, op);
 }
 
 #endif

@@ -42,6 +42,10 @@ char *ty_say_gang(const struct ty_program *p, uint32_t gang, char buf[TY_SAY])
 char *ty_say_pass(const struct ty_program *p, const struct ty_pass *pass, char buf[TY_SAY])
 {
     const char *word = ty_phase_word((enum ty_phase)pass->phase);
+    if (p->traced) {
+        snprintf(buf, TY_SAY, "node %u", (unsigned)pass->seq2);
+        return buf;
+    }
     int n = pass->phase == TY_PHASE_STEP ? snprintf(buf, TY_SAY, "%s", word)
                                          : snprintf(buf, TY_SAY, "%s %u", word, (unsigned)pass->mb);
     if (p->n_steps > 1) {
@@ -64,7 +68,7 @@ char *ty_say_op(const struct ty_program *p, const struct ty_pass *pass, const st
     }
     const char *between = bytes[0] != '\0' && group[0] != '\0' ? ", " : "";
     const bool any = bytes[0] != '\0' || group[0] != '\0';
-    if (message) {
+    if (message && !p->traced) {
         snprintf(buf, TY_SAY, "%.40s of micro-batch %u%s%s%s%s%s", p->channels[op->link].name,
                  (unsigned)ty_op_mb(pass, op), any ? " (" : "", bytes, between, group,
                  any ? ")" : "");
