@@ -73,6 +73,41 @@ parallelism: {dp: 2, pp: 2, tp: 2, pp_engine: afab, tp_mode: ALL_REDUCE}
 optimizer: {zero_stage: 1, accumulate_grad_in_fp32: true}
 tokens: {micro_batch_size: 2, batch_accumulation_per_replica: 3, sequence_length: 512}
 """
+NEMO = """trainer: {num_nodes: 4, devices: 8, precision: bf16}
+model:
+  micro_batch_size: 1
+  global_batch_size: 64
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 4
+  virtual_pipeline_model_parallel_size: 3
+  encoder_seq_length: 1024
+  num_layers: ${multiply:${.pipeline_model_parallel_size}, ${training.model.doubled}}
+  doubled: 6
+  hidden_size: ${divide_ceil:2047,2}
+  ffn_hidden_size: ${multiply:4, ${.hidden_size}}
+  num_attention_heads: ${..trainer.devices}
+  num_query_groups: 2
+  bias: false
+  activation: fast-swiglu
+  normalization: rmsnorm
+  position_embedding_type: rope
+  hidden_dropout: 0.0
+  attention_dropout: 0.0
+  activations_checkpoint_granularity: null
+  activations_checkpoint_method: block
+  sequence_parallel: True
+  warp_drive: 3
+  tokenizer: {type: GPT2BPETokenizer, vocab_file: "${data_dir}/v.json"}
+  optim: {name: distributed_fused_adam, overlap_grad_sync: true, lr: 1e-4}
+  data: {seq_length: 4096}
+"""
+NEURON = """trainer: {devices: 32, num_nodes: 1}
+distributed_strategy: {tensor_model_parallel_size: 8, pipeline_model_parallel_size: 1, zero1: True,
+  sequence_parallel: True}
+data: {micro_batch_size: 1, global_batch_size: 64, seq_length: 2048}
+model: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, vocab_size: 1024}
+precision: {type: mixed_precision}
+"""
 MODEL = json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
                     "num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4,
                     "intermediate_size": 512, "vocab_size": 1000})
@@ -138,6 +173,23 @@ JOBS = [
      {"a.yaml": DEEPSPEED, "zero.json": ZERO, "config.json": MODEL}, [],
      {"layout.zero": "3", "layout.offload_optimizer": "cpu", "layout.micro_batch": "2",
       "layout.global_batch": "24"}, {"layout.zero": "zero_optimization.stage, zero.json:1"}),
+    ("nemo: resolvers, chunks a rank, what is null", "nemo", {"a.yaml": NEMO}, [],
+     {"cluster.nodes": "4", "model.layers": "24", "model.hidden": "1024", "model.ffn": "4096",
+      "model.heads": "8", "model.kv_heads": "2", "model.sequence": "1024", "model.tied": "true",
+      "model.bias": "false", "model.mlp": "swiglu", "model.positions": "none",
+      "model.vocabulary": "50432", "schedule.chunks": "3", "schedule.name": "interleaved",
+      "layout.recompute": None, "layout.zero": "1", "layout.sequence_parallel": "true"},
+     {"model.layers": "model.num_layers, a.yaml:9", "layout.zero": "model.optim.name, a.yaml:26"}),
+    ("nemo: neuronx-distributed-training", "nemo", {"a.yaml": NEURON}, [],
+     {"layout.tensor": "8", "layout.zero": "1", "model.layers": "4",
+      "layout.micro_batch": "1", "layout.global_batch": "64", "model.sequence": "2048",
+      "layout.sequence_parallel": "true", "model.dtype": "bf16"},
+     {"layout.tensor": "distributed_strategy.tensor_model_parallel_size, a.yaml:2"}),
+    ("nemo: a model of its config.json", "nemo",
+     {"a.yaml": NEURON.replace("num_layers: 4, hidden_size: 512, num_attention_heads: 8, "
+                               "vocab_size: 1024", "num_layers: 2").replace(
+         "parallel_size: 8", "parallel_size: 4"), "config.json": MODEL}, [],
+     {"model.layers": "2", "model.hidden": "256", "model.ffn": "512", "model.bias": "false"}, {}),
     ("huggingface: a model and a world", "huggingface", {"config.json": MODEL}, ["--gpus", "4"],
      {"model.layers": "4", "layout.global_batch": "4"}, {}),
 ]
@@ -164,6 +216,15 @@ REFUSALS = [
         "zero.json", "other.json")}, [], ["a/other.json is not beside this file"]),
     ("accelerate: Megatron-LM", "accelerate",
      {"a.yaml": "distributed_type: MEGATRON_LM\nnum_processes: 8\n"}, [], ["import megatron"]),
+    ("nemo: a value that is not in the file", "nemo",
+     {"a.yaml": NEMO.replace("hidden_size: ${divide_ceil:2047,2}", "hidden_size: ${width}")}, [],
+     ["a.yaml:11:3: model.hidden_size: its value is not known: ${width} is not in this file"]),
+    ("nemo: a resolver that is not known", "nemo",
+     {"a.yaml": NEMO.replace("divide_ceil:2047,2", "power:2,10")}, [],
+     ["model.hidden_size: its value is not known: ${power:2,10}"]),
+    ("nemo: values that name each other", "nemo",
+     {"a.yaml": NEMO.replace("doubled: 6", "doubled: ${.num_layers}")}, [],
+     ["model.num_layers: its value is not known"]),
     ("huggingface: no world", "huggingface", {"config.json": MODEL}, [], ["--gpus N"]),
 ]
 
@@ -176,6 +237,9 @@ TOLD = [
     ("selective by operators has no key", "torchtitan",
      {"a.toml": TITAN.replace('"full"', '"selective"\nselective_ac_option = "op"')}, [],
      ["recompute: ffn", "selective_ac_option, a.toml:14"], ["is the nearest, and a guess"]),
+    ("words of NeMo that no table has", "nemo", {"a.yaml": NEMO}, [],
+     ["#   model.warp_drive 3, a.yaml:24", "#   model.doubled 6"],
+     ["model.warp_drive 3: not understood", "50257, GPT-2's"]),
     ("a world in a comment counts, and is told", "torchtitan",
      {"a.toml": "# for 64 A100 GPUs\n" + TITAN.replace("degree = 4\n[act", "degree = -1\n[act")},
      [], ["preset: dgx-a100-80g", "64 GPUs"], ["64 GPUs are said there alone"]),
@@ -186,7 +250,8 @@ TOLD = [
 
 def given(folder):
     """Files of real projects, by their facts."""
-    forms = {"torchtitan-toml": "torchtitan", "nanotron-yaml": "nanotron"}
+    forms = {"torchtitan-toml": "torchtitan", "nanotron-yaml": "nanotron",
+             "nemo-launcher-yaml": "nemo"}
     names = {"layers": "model.layers", "hidden": "model.hidden", "heads": "model.heads",
              "ffn": "model.ffn", "padded_vocab": "model.vocabulary", "seq": "model.sequence",
              "norm": "model.norm_kind", "tied": "model.tied", "experts": "model.experts",
@@ -211,6 +276,13 @@ def given(folder):
             if row["params"] != "":
                 check(row["id"] + " parameters", report["parameters"] == int(row["params"]),
                       f"{report['parameters']}, not {row['params']}")
+            elif row["params_without_vocab"] != "":
+                ends = 1 if facts["model.tied"][0] == "true" else 2
+                rest = report["parameters"] - ends * int(facts["model.vocabulary"][0]) * int(
+                    facts["model.hidden"][0])
+                check(row["id"] + " parameters without vocabulary",
+                      rest == int(row["params_without_vocab"]),
+                      f"{rest}, not {row['params_without_vocab']}")
 
 
 def main():

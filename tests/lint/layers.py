@@ -51,6 +51,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/import": RUN,
     "sim/import/megatron": RUN + ["sim/import"],
     "sim/import/torchtitan": RUN + ["sim/import"],
+    "sim/import/nemo": RUN + ["sim/import", "sim/import/megatron"],
     "sim/plan": RUN + ["model/parallel", "sim/run", "sim/sweep", "sim/search"],
     "sim/plan/search": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan"],
     "sim/fleet": RUN + ["sim/run"],

@@ -1,0 +1,64 @@
+/* nemo.c - `trainyard import nemo`: YAML of the launcher, of a run (run_config.yaml) or of
+ * neuronx-distributed-training; and a model's config.json beside it. */
+#include "sim/import/nemo/nemo.h"
+
+#include <string.h>
+
+#include "model/arch.h"
+#include "sim/base/path.h"
+
+static void read_model(struct ty_megatron *m, const struct ty_draft_file *file)
+{
+    struct ty_huggingface found;
+    const struct ty_draft_from from = {.word = ty_path_name(file->path)};
+    const int rc = ty_arch_huggingface(m->draft->arena, file->path, &found, m->draft->err);
+    if (rc < 0) {
+        m->draft->code = rc;
+        return;
+    }
+    ty_nemo_lines(m, found.text, &from);
+}
+
+/* Inner width: NeMo's default is 4 h, of gated MLPs, too; Megatron-LM's flag cuts these. */
+static void widen(struct ty_megatron *m)
+{
+    struct ty_flags *f = &m->flags;
+    const struct ty_flag *hidden = ty_flags_find(f, "--hidden-size");
+    if (ty_flags_find(f, "--ffn-hidden-size") == NULL && hidden != NULL) {
+        static const struct ty_draft_from from = {.word = "default of NeMo: 4 hidden_size"};
+        const uint32_t width = ty_flags_count(f, "--hidden-size", 0);
+        const uint32_t before = f->n;
+        ty_flags_put(f, "--ffn-hidden-size", &from, NULL);
+        if (f->n > before) {
+            ty_flags_value(f, ty_draft_text(m->draft, "%llu", 4ull * width), NULL);
+        }
+    }
+}
+
+static void read_nemo(struct ty_draft *d)
+{
+    struct ty_megatron m = {.draft = d, .flags = {.draft = d}};
+    struct ty_flags words = {.draft = d};
+    for (uint32_t i = 0; i < d->n_files; i++) {
+        if (ty_path_ends(d->files[i].path, ".json")) {
+            read_model(&m, &d->files[i]);
+        }
+    }
+    for (uint32_t i = 0; i < d->n_files; i++) {
+        const struct ty_draft_file *file = &d->files[i];
+        if (!ty_path_ends(file->path, ".json")) {
+            const struct ty_doc *doc = ty_words_read(&words, file);
+            if (doc != NULL) {
+                ty_nemo_resolve(&words, doc);
+            }
+        }
+    }
+    if (d->code < 0) {
+        return;
+    }
+    ty_nemo_words(&m, &words);
+    widen(&m);
+    ty_megatron_import(&m);
+}
+
+const struct ty_importer ty_import_nemo = {.name = "nemo", .title = "NeMo", .read = read_nemo};
