@@ -13,6 +13,18 @@ static int check_experts(const struct ty_config *c, const struct ty_place *at, s
                       c->run.routing);
 }
 
+/* A file has the layers from the first with experts on. */
+static int check_layers(const struct ty_config *c, const struct ty_place *at, struct ty_err *err)
+{
+    if (c->arch.mlp_layers.n == 0) {
+        return 0;
+    }
+    return ty_fail_at(err, TY_EINPUT, at,
+                      "run.routing: %s has loads of all layers behind model.dense_layers, and "
+                      "model.mlp_layers have no experts; write a distribution here",
+                      c->run.routing);
+}
+
 /* Modules for multi-token prediction are layers with experts behind the last. */
 static int load_file(struct ty_config *c, const struct ty_place *at, struct ty_err *err)
 {
@@ -38,7 +50,8 @@ static int load(struct ty_config *c, struct ty_err *err)
         rc = check_experts(c, &at, err);
     }
     const bool file = rc == 0 && c->routing.method == TY_TOKENS_FILE && ty_arch_is_moe(&c->arch);
-    return file ? load_file(c, &at, err) : rc;
+    rc = file ? check_layers(c, &at, err) : rc;
+    return file && rc == 0 ? load_file(c, &at, err) : rc;
 }
 
 void ty_loader_routing(struct ty_loader *l)

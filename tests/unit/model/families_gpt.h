@@ -215,6 +215,12 @@ static const struct family_row gpt_families[] = {
      "\"vocab_size\": 151936}}",
      {36, 2560, 32, 8, 128, 9728, 151936, .qk_head = 1, .tied = 1},
      EXACT(4022468096)},
+    {"GLM-4.1V 9B",
+     "{\"model_type\": \"glm4v\", \"text_config\": {\"model_type\": \"glm4v_text\", "
+     "\"hidden_size\": 4096, \"num_hidden_layers\": 40, \"num_attention_heads\": 32, "
+     "\"num_key_value_heads\": 2, \"intermediate_size\": 13696, \"vocab_size\": 151552}}",
+     {40, 4096, 32, 2, 128, 13696, 151552, .qkv_bias = 1, .norms = 4},
+     EXACT(9400279040)},
 };
 
 #endif

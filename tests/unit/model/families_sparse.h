@@ -71,6 +71,12 @@ static const struct family_row sparse_families[] = {
         ", \"num_experts\": 64, \"num_experts_per_tok\": 6, \"moe_intermediate_size\": 1408, "
         "\"num_shared_experts\": 2",
         ABOUT(16.8e9), .experts = 64, .width = 1408, .shared = 2816),
+    ROW("Ling-mini 2.0", bailing_moe_v2, 20, 2048, 16, 4, 128, 5120, 157184,
+        ", \"head_dim\": 128, \"num_experts\": 256, \"num_experts_per_tok\": 8, "
+        "\"moe_intermediate_size\": 512, \"num_shared_experts\": 1, \"first_k_dense_replace\": 1, "
+        "\"use_qk_norm\": true, \"moe_router_enable_expert_bias\": true",
+        ABOUT(16.26e9), .qk_head = 1, .experts = 256, .width = 512, .shared = 512, .dense = 1,
+        .router_bias = 1),
     ROW("DeepSeekMoE 16B", deepseek, 28, 2048, 16, 16, 128, 10944, 102400,
         ", \"n_routed_experts\": 64, \"n_shared_experts\": 2, \"num_experts_per_tok\": 6, "
         "\"moe_intermediate_size\": 1408, \"first_k_dense_replace\": 1, \"moe_layer_freq\": 1",
