@@ -58,6 +58,7 @@ enum ty_offload_system {
     TY_OFFLOAD_ZERO_OFFLOAD,
     TY_OFFLOAD_ZERO3_OFFLOAD,
     TY_OFFLOAD_ZERO_INFINITY,
+    TY_OFFLOAD_GEMINI,
 };
 enum ty_home {
     TY_HOME_GPU,
@@ -105,6 +106,7 @@ struct ty_layout {
     double offload_share;          /* of the optimizer: what is not on the GPU */
     uint32_t offload_depth;        /* units on their way or at work */
     bool offload_delay;            /* the update runs beside the next step */
+    double offload_room;           /* gemini: share of a GPU's memory that it fills */
     struct ty_framework framework; /* habits of the stack that runs it; a section of its own */
 
     /* derived by ty_layout_finish */

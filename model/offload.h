@@ -7,6 +7,8 @@
  *     zero-offload       cpu        gpu         2     (Ren et al. 2021)
  *     zero3-offload      cpu        cpu         3     (Rajbhandari et al. 2021)
  *     zero-infinity      nvme       nvme        3     (the same)
+ *     gemini             cpu        cpu         3     (Colossal-AI, Li et al. 2021): or the GPU, as
+ *                                                     far as it has room
  *
  * What a rank moves a step: X = 2 bytes for each parameter of its part of the model, N data ranks,
  * k micro-batches, share s of the optimizer that is not on the GPU (Twin-Flow):
@@ -44,7 +46,10 @@ extern const struct ty_word ty_offload_words[], ty_home_words[], ty_stash_words[
                    "overlaps"),                                                                    \
         ROW(offload_delay, BOOL, .late = true, .fallback = "false",                                \
             .doc = "the update runs beside the next step, whose parameters are one step old "      \
-                   "(ZeRO-Offload's delayed parameter update)")
+                   "(ZeRO-Offload's delayed parameter update)"),                                   \
+        ROW(offload_room, QUANTITY, .late = true, .dim = TY_DIM_RATIO, .max = 1,                   \
+            .fallback = "90 %",                                                                    \
+            .doc = "of a GPU's memory that gemini fills (Colossal-AI's steady_cuda_cap_ratio)")
 
 /* Derives where things live, and layout.zero where it was not given and a preset needs more of it;
  * checks that they can. */

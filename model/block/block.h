@@ -327,8 +327,14 @@ double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_c
 double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_move *move,
                           const struct ty_reach *reach);
 
-/* One optimizer step (Adam) over `params` parameters, `experts` of them of experts, held in full by
- * this rank before ZeRO sharding; ZeRO >= 1 updates its shard, less what the host does of it. */
+/* One optimizer step (Adam) over so many parameters. */
+struct ty_cost ty_adam_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
+                            double params);
+
+/* The same over those that the GPU updates of `params` parameters, `experts` of them of experts,
+ * held in full by this rank before ZeRO sharding: ZeRO >= 1 updates its shard, less what the host
+ * does of it. */
+double ty_optimizer_params(const struct ty_layout *layout, double params, double experts);
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
                                  double params, double experts);
 

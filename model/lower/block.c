@@ -296,8 +296,10 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
 
 void ty_lower_plain(const struct ty_lowering *l, struct ty_block_want *want)
 {
-    const bool given_up = /* every pass fetches all */
-        ty_lower_homes(l)->parameters != TY_HOME_GPU && want->found == TY_FOUND_LAST;
+    const struct ty_vstage *v = want->v;
+    const bool given_up = /* every pass fetches all but what never leaves */
+        ty_lower_homes(l)->parameters != TY_HOME_GPU && want->found == TY_FOUND_LAST &&
+        !(v->n_units > 0 && v->units[v->n_units - 1].stays);
     want->found = l->zero->gather_in_passes && !given_up ? want->found : TY_FOUND_NONE;
     if (want->phase == TY_PHASE_FORWARD) {
         want->edge = want->edge && (ty_lower_regains_late(l) || ty_lower_is_delayed(l));
@@ -335,9 +337,11 @@ static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t re
     op.sync = TY_SYNC_MEET;
     op.link = link;
     op.record = record;
+    /* shards that stay meet those of other replicas after the sums of the grid */
+    const bool stay = ty_lower_is_gemini(l) && ty_lower_is_hybrid(l);
     const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_lower_reduced_event(l), TY_EVENT_TENSOR,
-                             ty_lower_grads_event(l)};
-    ty_lower_emit(l, op, waits, ty_lower_is_mesh(l) ? 4 : 3);
+                             stay ? (uint8_t)TY_EVENT_REPLICATED : ty_lower_grads_event(l)};
+    ty_lower_emit(l, op, waits, ty_lower_is_mesh(l) || stay ? 4 : 3);
 }
 
 /* Recorded when gradients have met those of other pipeline ranks. What leaves the GPU is reduced
@@ -377,6 +381,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
         meet(l, l->here.comm.mirror, l->mirror_meet[l->here.rank], met_event(l));
     }
     ty_lower_need(l, ty_lower_reduced_event(l));
+    ty_lower_need_stayed(l);
     if (ty_lower_is_mesh(l)) {
         ty_lower_need(l, ty_lower_grads_event(l));
     }
@@ -390,7 +395,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
         }
     }
     ty_lower_need(l, reduced);
-    if (ty_lower_homes(l)->share < 1) {
+    if (ty_lower_homes(l)->share < 1 || l->here.chunks.updates) {
         ty_lower_compute(l, l->here.optimizer, TY_NONE, TY_PART_NONE,
                          ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE);
     }

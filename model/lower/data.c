@@ -75,11 +75,19 @@ static bool regaining(const struct ty_lowering *l, const struct ty_block_want *w
     return want->phase == TY_PHASE_FORWARD && want->edge && ty_lower_regains_late(l);
 }
 
+void ty_lower_need_stayed(struct ty_lowering *l)
+{
+    if (ty_lower_is_gemini(l)) {
+        ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : TY_EVENT_STAYED);
+    }
+}
+
 void ty_lower_need_reduced(struct ty_lowering *l)
 {
     if (shards_params(l)) {
         ty_lower_need(l, ty_lower_reduced_event(l));
     }
+    ty_lower_need_stayed(l);
 }
 
 /* Number of the place that comes `nth` in the order of use. */
@@ -108,7 +116,8 @@ static bool gathers_at(const struct ty_lowering *l, const struct ty_gathers *g, 
     if (regaining(l, g->want)) {
         return k < unit->n_parts && regains(&unit->part[k]);
     }
-    if ((unit->gather == TY_NONE && unit->gather_experts == TY_NONE && unit->fetch == TY_NONE) ||
+    if ((unit->gather == TY_NONE && unit->gather_experts == TY_NONE &&
+         !ty_lower_fetches(g->want, at / 2)) ||
         g->want->found == TY_FOUND_ALL ||
         (g->want->found == TY_FOUND_LAST && at / 2 == v->n_units - 1)) {
         return false;
@@ -123,7 +132,7 @@ static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t a
     const uint8_t event = (uint8_t)(TY_EVENT_GATHER + g->issued % (g->ahead + 1));
     if (!regaining(l, g->want)) {
         /* reductions of the pass before come first: those of the group on this very stream */
-        uint8_t waits[3] = {ty_lower_fetch(l, unit, event)};
+        uint8_t waits[3] = {ty_lower_fetch(l, g->want, at / 2, event)};
         uint32_t n = 1;
         if (g->issued == 0 && ty_lower_is_hybrid(l)) {
             waits[n++] = TY_EVENT_REPLICATED;
@@ -262,20 +271,40 @@ static uint8_t reduce_bucket(struct ty_lowering *l, const struct ty_grad_bucket 
     return summed;
 }
 
+/* By which a bucket's reduction, or its leaving the GPU, is known; of one of even or odd number. */
+static uint8_t bucket_event(const struct ty_grad_bucket *bucket, bool odd)
+{
+    const uint8_t even = bucket->stays ? TY_EVENT_STAYED : TY_EVENT_REDUCED;
+    const uint8_t other = bucket->stays ? TY_EVENT_STAYED_ODD : TY_EVENT_REDUCED_ODD;
+    return odd ? other : even;
+}
+
+/* The bucket before this one. Before the first that stays come those that leave. */
+static void need_before(struct ty_lowering *l, const struct ty_grad_bucket *bucket)
+{
+    ty_lower_need(l, bucket_event(bucket, !bucket->odd));
+    if (bucket->stays) {
+        ty_lower_need(l, TY_EVENT_REDUCED);
+    }
+}
+
 void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k)
 {
     const struct ty_unit *unit = &v->units[u];
     const struct ty_unit_part *part = &unit->part[k];
-    uint8_t event = TY_EVENT_REDUCED, summed = TY_EVENT_COMPUTE;
-    for (uint32_t i = 0; i < part->n_buckets; i++) {
-        event = part->bucket[i].odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
-        summed = reduce_bucket(l, &part->bucket[i], unit->layer, event);
+    uint8_t summed = TY_EVENT_COMPUTE;
+    if (part->n_buckets == 0) {
+        return;
     }
-    if (part->n_buckets > 0 && reduces_at_once(l)) {
+    for (uint32_t i = 0; i < part->n_buckets; i++) {
+        const struct ty_grad_bucket *bucket = &part->bucket[i];
+        summed = reduce_bucket(l, bucket, unit->layer, bucket_event(bucket, bucket->odd));
+    }
+    if (reduces_at_once(l)) {
         ty_lower_need(l, summed);
     }
-    if (part->n_buckets > 0 && piles_up(l) && (ty_lower_updates_away(l) || !reduces_at_once(l))) {
-        ty_lower_need(l, event == TY_EVENT_REDUCED ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED);
+    if (piles_up(l) && (ty_lower_updates_away(l) || !reduces_at_once(l))) {
+        need_before(l, &part->bucket[part->n_buckets - 1]);
     }
 }
 

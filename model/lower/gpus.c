@@ -60,13 +60,13 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
     return ty_lower_add_kind(l, &kind);
 }
 
-uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, const struct ty_stage_plan *plan)
+uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
 {
     struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
     for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
         const uint32_t g = l->here.gpus->used[k];
-        cost[g] = ty_optimizer_cost(&ty_exceptions_cluster(l->in->cluster, g)->gpu, l->in->layout,
-                                    plan->params, plan->experts);
+        cost[g] =
+            ty_adam_cost(&ty_exceptions_cluster(l->in->cluster, g)->gpu, l->in->layout, params);
     }
     return ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost, 1);
 }

@@ -3,6 +3,7 @@
 #define TY_MODEL_LOWER_INTERNAL_H
 
 #include "model/block/buckets.h"
+#include "model/lower/chunks.h"
 #include "model/lower/comm.h"
 #include "model/lower/events.h"
 #include "model/lower/lower.h"
@@ -43,7 +44,9 @@ struct ty_grad_bucket {
     uint8_t group; /* enum ty_comm_group */
     uint16_t reduce, regain;
     uint16_t replicate; /* hybrid sharding: the shard, between replicas */
-    bool odd;           /* reductions take turns in events, and the last of a stage is even */
+    bool stays;         /* gemini: on the GPU, which updates it */
+    bool odd; /* reductions take turns in events, and the last of a stage is even (of those that
+                 * stay, and of those that leave) */
     double params;
     /* kinds of what the host does with its share: TY_NONE where it does not. Gradients go down, and
      * on to a drive; the optimizer's state is read, updated, written; parameters come up */
@@ -77,6 +80,7 @@ struct ty_unit {
     uint16_t gather, gather_experts; /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
     uint16_t stash, back; /* of what it keeps, where that waits beside the GPU: TY_NONE */
     uint16_t read, fetch; /* of parameters that live beside the GPU: from a drive, to the GPU */
+    bool stays;           /* gemini: none of it ever leaves the GPU */
     struct ty_unit_part part[2]; /* [n_parts] in forward order */
     uint32_t n_parts;
     const struct ty_routed_kinds *routed; /* NULL: kinds of its like */
@@ -135,6 +139,8 @@ struct ty_block_want {
     bool edge; /* the first forward of the stage in a step: parameters may have to be gathered; its
                 * last backward: gradients are reduced */
     enum ty_found found;
+    const bool *miss; /* gemini: [units] parameters that have to be brought; NULL: all. Equal ones
+                       * of a rank are the same */
 };
 
 /* A group of ranks (model/parallel.h). */
@@ -153,10 +159,11 @@ struct ty_lower_rank {
     uint32_t first_kind;           /* kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
-    uint32_t *block, *like;      /* made so far, and what they are copies of; see lower.c */
+    uint32_t *block, *like;      /* made so far, and what they are copies of; see passes.c */
     struct ty_lower_pair *pairs; /* the same, of woven slots */
     uint32_t own_next;           /* of its collectives in the user's file */
     uint32_t own_first_block;    /* blocks from here on may be one of theirs */
+    struct ty_lower_chunks chunks;
 };
 
 /* Costs of the members of a routed operator: [members] when all get as much, and as it is. */
@@ -318,8 +325,8 @@ void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind 
 /* A kind that costs cost[generation x stride]. */
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
                                enum ty_phase phase, const struct ty_cost *cost, size_t stride);
-/* The optimizer step over the parameters of a rank. */
-uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, const struct ty_stage_plan *plan);
+/* The optimizer step over so many parameters. */
+uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
 
 /* loads.c: whether routing may bring different numbers of rows to ranks; how many, in a layer. */
 bool ty_lower_is_routed(const struct ty_lowering *l);
@@ -423,6 +430,8 @@ void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
 void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
 /* ZeRO-3: the computation waits for all reductions issued so far. */
 void ty_lower_need_reduced(struct ty_lowering *l);
+/* Gemini: for those that stay on the GPU. */
+void ty_lower_need_stayed(struct ty_lowering *l);
 /* ZeRO-2, before a pass that reduces those of a run: the run before has been reduced, so that the
  * gradients of no more than two chunks are whole. */
 void ty_lower_need_run_reduced(struct ty_lowering *l);
@@ -469,6 +478,15 @@ void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint
 
 /* size.c: after the passes of a rank's first step, which begin at `first`. */
 int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps);
+
+/* lower.c: whether virtual stage k (direction x stages + stage) sits on this rank. */
+bool ty_lower_is_mine(const struct ty_lowering *l, uint32_t k);
+
+/* passes.c: orders of all ranks; the passes of one; what the pass of a slot wants. */
+int ty_lower_orders(struct ty_lowering *l, struct ty_slots *slots);
+int ty_lower_passes(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t block);
+struct ty_block_want ty_lower_want(const struct ty_lowering *l, const struct ty_slot *slot,
+                                   bool edge, enum ty_found found);
 
 /* block.c: leaves of what is wanted only what matters in this layout. */
 void ty_lower_plain(const struct ty_lowering *l, struct ty_block_want *want);

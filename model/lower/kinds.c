@@ -451,6 +451,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
             ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
                                 plan->whole * ty_memory_grad_bytes(l->in->layout));
     }
-    l->here.optimizer = ty_lower_optimizer_kind(l, plan);
+    l->here.optimizer =
+        ty_lower_optimizer_kind(l, ty_optimizer_params(l->in->layout, plan->params, plan->experts));
     return l->b.code;
 }

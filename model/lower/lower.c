@@ -44,8 +44,7 @@ static void fill_ranks(const struct ty_lowering *l, uint32_t *rank_of)
 
 /* ---- one pipeline rank ---- */
 
-/* Whether virtual stage number k (direction x stages + stage) sits on this rank. */
-static bool is_mine(const struct ty_lowering *l, uint32_t k)
+bool ty_lower_is_mine(const struct ty_lowering *l, uint32_t k)
 {
     const uint32_t stages = ty_sched_stages(&l->shape);
     return ty_sched_owner(l->sched->placement, &l->shape, k / stages, k % stages) == l->here.rank;
@@ -61,7 +60,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
         return ty_fail_memory(l->b.err);
     }
     for (uint32_t k = 0; k < ty_lower_n_vstages(l); k++) {
-        if (is_mine(l, k)) {
+        if (ty_lower_is_mine(l, k)) {
             const struct ty_layers layers = ty_layout_layers(layout, arch, stages, k % stages);
             plan->chunk[plan->n_chunks++] = layers;
             plan->n_layers += layers.count;
@@ -112,168 +111,11 @@ static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
     ty_build_gang(&l->b, &gang);
 }
 
-static struct ty_block_want want_of(const struct ty_lowering *l, const struct ty_slot *slot,
-                                    bool edge, enum ty_found found)
-{
-    return (struct ty_block_want){.v = &l->vstage[ty_lower_vstage_of(l, slot)],
-                                  .phase = (enum ty_phase)slot->phase,
-                                  .slice = slot->slice,
-                                  .edge = edge,
-                                  .found = found};
-}
-
-/* Where a block is remembered: [vstage][phase][slice][edge][found][partner + 1]. */
-static size_t place_of(const struct ty_lowering *l, const struct ty_slot *slot,
-                       const struct ty_slot *partner, bool edge, enum ty_found found)
-{
-    const uint32_t other = partner == NULL ? 0 : ty_lower_vstage_of(l, partner) + 1;
-    size_t index = ty_lower_vstage_of(l, slot) * TY_N_PHASES + slot->phase;
-    index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
-    return index * l->n_partners + other;
-}
-
-/* Blocks are shared by all passes that are alike. Those that differ in nothing but what does not
- * matter in this layout are made once, and copied. */
-static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
-                         const struct ty_slot *partner, bool edge, enum ty_found found)
-{
-    uint32_t *block = &l->here.block[place_of(l, slot, partner, edge, found)];
-    if (*block != UINT32_MAX) {
-        return *block;
-    }
-    struct ty_block_want want = want_of(l, slot, edge, found);
-    want.partner = partner == NULL ? NULL : &l->vstage[ty_lower_vstage_of(l, partner)];
-    ty_lower_plain(l, &want);
-    uint32_t *like = &l->here.like[place_of(l, slot, partner, want.edge, want.found)];
-    *block = *like != UINT32_MAX ? ty_lower_again(l, *like) : ty_lower_block(l, &want);
-    *like = *block;
-    return *block;
-}
-
-/* ---- passes ---- */
-
-/* Orders of all ranks, over all steps where a schedule does not flush. */
-static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
-{
-    struct ty_sched_shape shape = l->shape;
-    const struct ty_cost f = l->layer_forward, i = l->layer_input, w = l->layer_weight;
-    const double layers = (double)l->in->arch->layers / ty_sched_stages(&shape);
-    const struct ty_sched_times times = {.forward = f.seconds * layers,
-                                         .backward = (i.seconds + w.seconds) * layers,
-                                         .input = i.seconds * layers,
-                                         .weight = w.seconds * layers,
-                                         .overlap = -1};
-    if (l->in->schedule->custom != NULL) {
-        *slots = l->in->schedule->custom->slots;
-        return 0;
-    }
-    if (l->sched->asynchronous) {
-        shape.m *= l->in->steps;
-    }
-    const int rc = ty_sched_slots(l->sched, &shape, &times, slots, l->arena, l->b.err);
-    if (rc == 0 && ty_sched_pairs(l->in->schedule)) {
-        ty_slots_pair(slots);
-    }
-    return rc;
-}
-
-/* All of it but its block. */
-static struct ty_pass pass_of(const struct ty_lowering *l, const struct ty_slot *slot,
-                              uint32_t step)
-{
-    const uint32_t m = l->shape.m, q = l->shape.slices;
-    /* micro-batches of the second direction are numbered after those of the first */
-    const uint32_t base = slot->direction * (m / 2);
-    return (struct ty_pass){.seq = (step * m + slot->mb) * q + slot->slice,
-                            .mb = (uint16_t)(base + slot->mb % m),
-                            .stage = slot->stage,
-                            .step = (uint16_t)(step + slot->mb / m),
-                            .phase = slot->phase,
-                            .direction = slot->direction};
-}
-
-static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
-                     const struct ty_slot *partner, uint32_t step, bool edge, enum ty_found found)
-{
-    const uint32_t m = l->shape.m, q = l->shape.slices;
-    struct ty_pass pass = pass_of(l, slot, step);
-    pass.block = block_of(l, slot, partner, edge, found);
-    if (partner != NULL) {
-        pass.seq2 = (step * m + partner->mb) * q + partner->slice;
-        pass.mb2 = (uint16_t)(partner->direction * (m / 2) + partner->mb % m);
-    }
-    ty_build_pass(&l->b, &pass);
-}
-
-static void add_step(struct ty_lowering *l, uint32_t block, uint32_t step)
-{
-    ty_build_pass(&l->b, &(struct ty_pass){.block = block,
-                                           .stage = (uint16_t)l->here.rank,
-                                           .step = (uint16_t)step,
-                                           .phase = TY_PHASE_STEP});
-}
-
-/* A forward and a backward over each other. */
-static void add_pair(struct ty_lowering *l, const struct ty_slot *slot, uint32_t step,
-                     const bool *edge, const enum ty_found *found)
-{
-    const struct ty_block_want want[] = {want_of(l, &slot[0], edge[0], found[0]),
-                                         want_of(l, &slot[1], edge[1], found[1])};
-    struct ty_pass pass[] = {pass_of(l, &slot[0], step), pass_of(l, &slot[1], step)};
-    ty_lower_pair(l, want, pass);
-}
-
-/* A slot: a pass, or a pair of them. */
-static void add_slot(struct ty_lowering *l, const struct ty_slot *slot, bool pair, uint32_t step,
-                     const bool *edge, const enum ty_found *found)
-{
-    if (pair && l->weaves) {
-        add_pair(l, slot, step, edge, found);
-        return;
-    }
-    add_pass(l, &slot[0], pair ? &slot[1] : NULL, step, edge[0], found[0]);
-    if (pair) {
-        add_pass(l, &slot[1], &slot[0], step, edge[1], found[1]);
-    }
-}
-
-/* The order of one step, or of all steps of a schedule without flush. An asynchronous schedule
- * updates after the last backward of each step (PipeDream-2BW), or after every one (PipeDream,
- * whose steps are single micro-batches). */
-static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t block)
-{
-    const uint32_t steps = l->sched->asynchronous ? 1 : l->in->steps;
-    const bool *edge = ty_lower_edges(l, order, l->shape.m);
-    const enum ty_found *found = edge == NULL ? NULL : ty_lower_found(l, order, edge);
-    const uint32_t first = l->b.program->n_passes;
-    int rc = found == NULL ? ty_fail_memory(l->b.err) : ty_build_reserve(&l->b, order->n + 1);
-    for (uint32_t step = 0; step < steps && rc == 0; step++) {
-        ty_lower_own_begin(l);
-        for (uint32_t i = 0; i < order->n; i++) {
-            const struct ty_slot *slot = &order->slot[i];
-            const bool pair = slot->paired && i + 1 < order->n;
-            const bool edges[] = {ty_lower_is_edge(l, order, edge, i),
-                                  pair && ty_lower_is_edge(l, order, edge, i + 1)};
-            add_slot(l, slot, pair, step, edges, &found[i]);
-            i += pair ? 1 : 0;
-            ty_lower_own(l, order, i + 1);
-            if (l->sched->asynchronous && edge[i] && slot->phase != TY_PHASE_FORWARD) {
-                add_step(l, block, slot->mb / l->shape.m);
-            }
-        }
-        if (!l->sched->asynchronous) {
-            add_step(l, block, step);
-        }
-        rc = step == 0 ? ty_lower_weigh(l, first, steps) : 0;
-    }
-    return rc;
-}
-
 static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, uint32_t *n)
 {
     const uint32_t stages = ty_sched_stages(&l->shape);
     for (uint32_t k = 0; k < ty_lower_n_vstages(l); k++) {
-        if (!is_mine(l, k)) {
+        if (!ty_lower_is_mine(l, k)) {
             continue;
         }
         struct ty_vstage *v = &l->vstage[k];
@@ -324,6 +166,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     l->here.own_first_block = l->b.program->n_blocks;
     fill_ranks(l, l->here.rank_of);
     int rc = plan_stage(l, plan);
+    ty_lower_gemini_begin(l, plan);
     if (rc == 0) {
         rc = ty_lower_gpus(l);
     }
@@ -333,12 +176,15 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     if (rc == 0) {
         rc = make_vstages(l, mine, &n_mine);
     }
-    plan->buffers_B = rc < 0 ? 0 : buffers(l, mine, n_mine);
-    plan->pinned_B = rc < 0 ? 0 : ty_lower_pinned(l, mine, n_mine);
-    plan->buffers_B += rc < 0 ? 0 : ty_lower_stash_buffers(l, mine, n_mine);
+    if (rc == 0) {
+        plan->buffers_B = buffers(l, mine, n_mine) + ty_lower_stash_buffers(l, mine, n_mine);
+        plan->pinned_B = ty_lower_pinned(l, mine, n_mine);
+        ty_lower_gemini(l, &slots->rank[l->here.rank], mine, n_mine, plan);
+    }
     make_gang(l, plan);
     const uint32_t first = l->b.program->n_passes;
-    rc = rc < 0 ? rc : make_passes(l, &slots->rank[l->here.rank], ty_lower_step(l, mine, n_mine));
+    rc = rc < 0 ? rc
+                : ty_lower_passes(l, &slots->rank[l->here.rank], ty_lower_step(l, mine, n_mine));
     plan->stashed_B =
         rc < 0 ? 0
                : ty_lower_stashed(l, &l->b.program->passes[first], l->b.program->n_passes - first);
@@ -430,7 +276,7 @@ static int prepare(struct ty_lowering *l)
 static int lower_ranks(struct ty_lowering *l)
 {
     struct ty_slots slots;
-    int rc = make_orders(l, &slots);
+    int rc = ty_lower_orders(l, &slots);
     if (rc < 0) {
         return rc;
     }

@@ -33,7 +33,10 @@ struct ty_lower_input {
     const struct ty_sched_options *schedule;
     const struct ty_token_routing *routing; /* NULL: balanced */
     uint32_t steps;
-    bool tiers;    /* links lead to what is beside GPUs: somebody keeps something there */
+    bool tiers; /* links lead to what is beside GPUs: somebody keeps something there */
+    const double
+        *room_B;   /* [pipeline] layout.offload gemini: bytes that the GPUs of a stage have for
+                           * what lives beside them; NULL: none (a warm-up) */
     bool messages; /* collectives are played message by message where they can be */
     uint64_t seed;
     bool window; /* ranks that tell what all do are enough, where others repeat them (window.c) */

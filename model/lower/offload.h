@@ -15,6 +15,11 @@ static inline bool ty_lower_updates_away(const struct ty_lowering *l)
     return ty_lower_homes(l)->optimizer != TY_HOME_GPU;
 }
 
+static inline bool ty_lower_is_gemini(const struct ty_lowering *l)
+{
+    return l->in->layout->offload == TY_OFFLOAD_GEMINI;
+}
+
 /* Whether the host sends the GPU what it has updated. */
 static inline bool ty_lower_brings_back(const struct ty_lowering *l)
 {
@@ -57,12 +62,27 @@ double ty_lower_stashed(const struct ty_lowering *l, const struct ty_pass *pass,
  * backward they go on to a drive. */
 void ty_lower_stash(struct ty_lowering *l, const struct ty_grad_bucket *bucket, uint16_t layer,
                     uint8_t summed, uint8_t record);
-/* Parameters of a unit come to the GPU, once those before have been used; which records what comes
- * back. */
-uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_unit *unit, uint8_t record);
+/* Parameters of a shard of a unit. */
+double ty_lower_shard(const struct ty_lowering *l, const struct ty_unit *unit);
+/* Whether a pass brings parameters of a unit of its stage. */
+static inline bool ty_lower_fetches(const struct ty_block_want *want, uint32_t u)
+{
+    return want->v->units[u].fetch != TY_NONE && (want->miss == NULL || want->miss[u]);
+}
+/* They come to the GPU, once those before have been used; which records what comes back. */
+uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_block_want *want, uint32_t u,
+                       uint8_t record);
 /* The host's share of the update of these stages. */
 void ty_lower_update(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
 /* Whether it is that of the step before, and runs beside this one. */
 bool ty_lower_is_delayed(const struct ty_lowering *l);
+
+/* offload/gemini.c: of a rank with such stages; whether its next unit, whose shard has so many
+ * parameters, never leaves the GPU; then what each pass of a step brings, and where everything
+ * is. */
+void ty_lower_gemini_begin(struct ty_lowering *l, const struct ty_stage_plan *plan);
+bool ty_lower_stays(struct ty_lowering *l, double params);
+void ty_lower_gemini(struct ty_lowering *l, const struct ty_rank_slots *order,
+                     const struct ty_vstage *const *v, uint32_t n, struct ty_stage_plan *plan);
 
 #endif

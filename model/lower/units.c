@@ -5,7 +5,7 @@
 #include <assert.h>
 
 static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, enum ty_comm_group group,
-                         double params)
+                         double params, bool stays)
 {
     assert(part->n_buckets < TY_COUNT(part->bucket));
     struct ty_grad_bucket *bucket = &part->bucket[part->n_buckets++];
@@ -13,6 +13,7 @@ static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, enum 
     const double bytes = params * ty_memory_reduced_bytes(l->in->layout);
     bucket->group = (uint8_t)group;
     bucket->params = params;
+    bucket->stays = stays;
     ty_lower_offload_bucket(l, bucket);
     const bool experts = group == TY_GROUP_EXPERT_DATA, shared = ty_lower_is_shared(l, group);
     const uint32_t shards =
@@ -40,15 +41,15 @@ static void bucket_of(void *arg, uint32_t unit, uint32_t part, enum ty_comm_grou
                       double params)
 {
     const struct closing *c = arg;
-    close_bucket(c->l, &c->v->units[unit].part[part], group, params);
+    close_bucket(c->l, &c->v->units[unit].part[part], group, params, false);
 }
 
 /* ZeRO-3: parameters that are gathered together, and reduced when a part has run backward. The kind
  * of the gather. */
-static uint16_t share(struct ty_lowering *l, const struct ty_grad_unit *unit,
-                      struct ty_unit_part *part, enum ty_comm_group group)
+static uint16_t share(struct ty_lowering *l, struct ty_unit *unit, uint32_t part,
+                      enum ty_comm_group group)
 {
-    const double params = ty_grads_shared(unit, l->in->layout, group);
+    const double params = ty_grads_shared(&l->grads.kind[unit->kind], l->in->layout, group);
     if (params <= 0) {
         return TY_NONE;
     }
@@ -57,7 +58,7 @@ static uint16_t share(struct ty_lowering *l, const struct ty_grad_unit *unit,
             ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD,
                                   params * ty_memory_weight_bytes(l->in->layout))
             : TY_NONE;
-    close_bucket(l, part, group, params);
+    close_bucket(l, &unit->part[part], group, params, unit->stays);
     return gather;
 }
 
@@ -72,23 +73,25 @@ static void make_unit(struct ty_lowering *l, struct ty_vstage *v, enum ty_unit_k
     for (unit->n_parts = 0; unit->n_parts < grads->n_parts; unit->n_parts++) {
         unit->part[unit->n_parts].part = grads->part[unit->n_parts];
     }
+    unit->stays = ty_lower_stays(l, ty_lower_shard(l, unit));
     ty_lower_offload_unit(l, unit);
     if (l->zero->gather_in_passes) { /* kinds in the order of use */
-        unit->gather = share(l, grads, &unit->part[0], TY_GROUP_DATA);
+        unit->gather = share(l, unit, 0, TY_GROUP_DATA);
         /* they are a module of their own, and done with before the rest is */
-        unit->gather_experts =
-            share(l, grads, &unit->part[unit->n_parts - 1], TY_GROUP_EXPERT_DATA);
+        unit->gather_experts = share(l, unit, unit->n_parts - 1, TY_GROUP_EXPERT_DATA);
     }
 }
 
 /* Buckets take turns, from the last to the first. */
 static void number_buckets(const struct ty_vstage *v)
 {
-    bool odd = false;
+    bool odd[2] = {false, false}; /* of those that leave the GPU, or of all; that stay */
     for (uint32_t at = 0; at < 2 * v->n_units; at++) {
         struct ty_unit_part *part = &v->units[at / 2].part[at % 2];
-        for (uint32_t i = part->n_buckets; i > 0; i--, odd = !odd) {
-            part->bucket[i - 1].odd = odd;
+        for (uint32_t i = part->n_buckets; i > 0; i--) {
+            struct ty_grad_bucket *bucket = &part->bucket[i - 1];
+            bucket->odd = odd[bucket->stays];
+            odd[bucket->stays] = !bucket->odd;
         }
     }
 }

@@ -9,6 +9,8 @@ const struct ty_word ty_offload_words[] = {
      "optimizer and gradients on the host, ZeRO-2 (Ren et al. 2021)"},
     {"zero3-offload", TY_OFFLOAD_ZERO3_OFFLOAD, "parameters, too, ZeRO-3 (DeepSpeed)"},
     {"zero-infinity", TY_OFFLOAD_ZERO_INFINITY, "both on NVMe, ZeRO-3 (Rajbhandari et al. 2021)"},
+    {"gemini", TY_OFFLOAD_GEMINI,
+     "on the GPU what it has room for, the rest on the host, ZeRO-3 (Colossal-AI)"},
     {NULL, 0, NULL},
 };
 
@@ -36,6 +38,7 @@ static const struct system {
     [TY_OFFLOAD_ZERO_OFFLOAD] = {TY_HOME_CPU, TY_HOME_GPU, 2},
     [TY_OFFLOAD_ZERO3_OFFLOAD] = {TY_HOME_CPU, TY_HOME_CPU, 3},
     [TY_OFFLOAD_ZERO_INFINITY] = {TY_HOME_NVME, TY_HOME_NVME, 3},
+    [TY_OFFLOAD_GEMINI] = {TY_HOME_CPU, TY_HOME_CPU, 3},
 };
 
 uint32_t ty_offload_zero(int system)
@@ -115,6 +118,25 @@ static int check_delay(const struct ty_layout *l, const struct ty_section *secti
                                why);
 }
 
+/* What lives where is found by the room there is. */
+static int check_gemini(const struct ty_layout *l, const struct ty_section *section,
+                        struct ty_err *err)
+{
+    static const char *const key[] = {"offload_optimizer", "offload_parameters"};
+    const int home[] = {l->offload_optimizer, l->offload_parameters};
+    int rc = 0;
+    for (size_t i = 0; i < TY_COUNT(key) && l->offload == TY_OFFLOAD_GEMINI; i++) {
+        if (home[i] != TY_HOME_AUTO) {
+            rc = ty_check_first(
+                rc, ty_check_fail(section, key[i], err,
+                                  "%s, and layout.offload gemini finds out what lives where; write "
+                                  "auto, or another system",
+                                  word(home[i])));
+        }
+    }
+    return rc;
+}
+
 int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, struct ty_err *err)
 {
     const struct system *s = &systems[l->offload];
@@ -132,7 +154,9 @@ int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, str
     }
     const int rc = check_zero(l, section, err);
     return rc < 0 ? rc
-                  : ty_check_first(check_parameters(l, section, err), check_delay(l, section, err));
+                  : ty_check_first(check_gemini(l, section, err),
+                                   ty_check_first(check_parameters(l, section, err),
+                                                  check_delay(l, section, err)));
 }
 
 int ty_offload_check(const struct ty_layout *l, const struct ty_section *section,

@@ -32,6 +32,9 @@ static void emit_offload(struct ty_emission *e)
     if (home->optimizer == TY_HOME_NVME && l->zero < 3) {
         TY_EMIT_UNSAID(e, "layout.offload_optimizer nvme: only with layout.zero 3\n");
     }
+    if (l->offload == TY_OFFLOAD_GEMINI) {
+        TY_EMIT_UNSAID(e, "layout.offload gemini: it keeps all of it on the host\n");
+    }
     if (home->activations != TY_HOME_GPU) {
         TY_EMIT_UNSAID(e, "layout.offload_activations: activation_checkpointing.cpu_checkpointing "
                           "sends checkpoints only\n");

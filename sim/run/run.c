@@ -12,17 +12,20 @@
 #include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
+#include "sim/run/rooms.h"
 #include "sim/run/uneven.h"
 
 static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  const struct ty_limit_plan *limit, struct ty_price_book *book, bool window,
-                 struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
+                 const double *room_B, struct ty_lowered *out, struct ty_arena *arena,
+                 struct ty_err *err)
 {
     if (c->workload.job != NULL) {
         return ty_run_lower_traced(c, cluster, out, arena, err);
     }
     const struct ty_lower_input in = {
         .book = book,
+        .room_B = room_B,
         .allow = limit != NULL ? ty_limit_allow : NULL,
         .allow_arg = limit,
         .cluster = cluster,
@@ -45,7 +48,7 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
-    return lower(config, cluster, NULL, NULL, false, out, arena, err);
+    return lower(config, cluster, NULL, NULL, false, NULL, out, arena, err);
 }
 
 void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
@@ -63,7 +66,36 @@ int ty_run_make_whole(struct ty_run *run, struct ty_err *err)
     const struct ty_limit_plan limit = {.config = run->config, .folded = true};
     return run->lowered.times == 1 ? 0
                                    : lower(run->config, &run->config->cluster, &limit, NULL, false,
-                                           &run->lowered, &run->arena, err);
+                                           run->room_B, &run->lowered, &run->arena, err);
+}
+
+/* The program, and what the fullest ranks hold. */
+static int make_program(struct ty_run *run, const struct ty_limit_plan *limit,
+                        struct ty_price_book *book, bool window, struct ty_err *err)
+{
+    int rc = lower(run->config, &run->config->cluster, limit, book, window, run->room_B,
+                   &run->lowered, &run->arena, err);
+    if (rc == 0 && !ty_program_folds(&run->lowered.program)) {
+        rc = ty_run_make_whole(run, err);
+    }
+    return rc < 0 ? rc : ty_run_find_uneven(run, err);
+}
+
+/* Finds run->room_B, where it is asked for. */
+static int warm_up(struct ty_run *run, const struct ty_limit_plan *limit,
+                   struct ty_price_book *book, bool window, struct ty_err *err)
+{
+    struct ty_run warm = {.config = run->config};
+    if (run->config->layout.offload != TY_OFFLOAD_GEMINI) {
+        return 0;
+    }
+    int rc = make_program(&warm, limit, book, window, err);
+    if (rc == 0) {
+        run->room_B = ty_run_rooms(&warm, &run->arena);
+        rc = run->room_B == NULL ? ty_fail_memory(err) : 0;
+    }
+    ty_arena_release(&warm.arena);
+    return rc;
 }
 
 /* `limit`: of what is going to be executed; `window`: of ranks that others repeat, if they do. */
@@ -83,13 +115,8 @@ static int plan(struct ty_run **out, const struct ty_limit_plan *limit, struct t
     if (rc == 0) {
         rc = ty_limit_check_plan(config, limit->folded, err);
     }
-    if (rc == 0) {
-        rc = lower(config, &config->cluster, limit, book, window, &run->lowered, &run->arena, err);
-    }
-    if (rc == 0 && !ty_program_folds(&run->lowered.program)) {
-        rc = ty_run_make_whole(run, err);
-    }
-    rc = rc < 0 ? rc : ty_run_find_uneven(run, err);
+    rc = rc < 0 ? rc : warm_up(run, limit, book, window, err);
+    rc = rc < 0 ? rc : make_program(run, limit, book, window, err);
     rc = rc < 0 ? rc : ty_run_find_away(run, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
     if (rc < 0) {

@@ -37,7 +37,7 @@ static double bucket_shard(const struct ty_layout *layout, const struct ty_grad_
                                                                    : ty_layout_shards(layout));
 }
 
-static double unit_shard(const struct ty_lowering *l, const struct ty_unit *unit)
+double ty_lower_shard(const struct ty_lowering *l, const struct ty_unit *unit)
 {
     const struct ty_layout *layout = l->in->layout;
     const struct ty_grad_unit *grads = &l->grads.kind[unit->kind];
@@ -51,7 +51,7 @@ double ty_lower_pinned(const struct ty_lowering *l, const struct ty_vstage *cons
     for (uint32_t s = 0; s < n && ty_lower_updates_away(l); s++) {
         for (uint32_t u = 0; u < v[s]->n_units; u++) {
             const struct ty_unit *unit = &v[s]->units[u];
-            most = fmax(most, unit_shard(l, unit));
+            most = fmax(most, ty_lower_shard(l, unit));
             for (uint32_t k = 0; k < unit->n_parts; k++) {
                 for (uint32_t i = 0; i < unit->part[k].n_buckets; i++) {
                     chunk = fmax(chunk, bucket_shard(l->in->layout, &unit->part[k].bucket[i]));
@@ -75,7 +75,7 @@ void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucke
         (drive ? state_B : 0) + (home->parameters == TY_HOME_NVME ? weights_B : 0);
     bucket->down = bucket->spill = bucket->read = bucket->update = bucket->write = bucket->up =
         TY_NONE;
-    if (home->optimizer == TY_HOME_GPU) {
+    if (home->optimizer == TY_HOME_GPU || bucket->stays) {
         return;
     }
     bucket->down = ty_lower_transfer_kind(l, "gradients", TY_PHASE_BACKWARD, grads_B, TY_TIER_GPU,
@@ -100,7 +100,7 @@ void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucke
 void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit)
 {
     const struct ty_layout *layout = l->in->layout;
-    const double bytes = ty_memory_weight_bytes(layout) * unit_shard(l, unit);
+    const double bytes = ty_memory_weight_bytes(layout) * ty_lower_shard(l, unit);
     const double kept = ty_memory_kept(&l->units->kind[unit->kind]) / l->shape.slices;
     unit->read = unit->fetch = unit->stash = unit->back = TY_NONE;
     if (layout->home.activations != TY_HOME_GPU && kept > 0) {
@@ -109,7 +109,7 @@ void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit)
         unit->back = ty_lower_transfer_kind(l, "activations", TY_PHASE_BACKWARD, kept, TY_TIER_HOST,
                                             TY_TIER_GPU);
     }
-    if (layout->home.parameters == TY_HOME_GPU || bytes <= 0) {
+    if (layout->home.parameters == TY_HOME_GPU || bytes <= 0 || unit->stays) {
         return;
     }
     unit->fetch =
@@ -145,13 +145,15 @@ void ty_lower_stash(struct ty_lowering *l, const struct ty_grad_bucket *bucket, 
     }
 }
 
-uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_unit *unit, uint8_t record)
+uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_block_want *want, uint32_t u,
+                       uint8_t record)
 {
+    const struct ty_unit *unit = &want->v->units[u];
     const uint8_t own = unit->gather == TY_NONE && unit->gather_experts == TY_NONE
                             ? record
                             : (uint8_t)TY_EVENT_FETCHED;
     const uint8_t from[] = {TY_EVENT_COMPUTE, TY_EVENT_UPDATED}, read = TY_EVENT_READ;
-    if (unit->fetch == TY_NONE) {
+    if (!ty_lower_fetches(want, u)) {
         return TY_EVENT_COMPUTE;
     }
     put(l, unit->read, TY_STREAM_NVME, unit->layer, TY_EVENT_READ, from, 2);

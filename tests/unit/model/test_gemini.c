@@ -1,0 +1,261 @@
+/* test_gemini.c - chunks that live where there is room: no rule brings fewer, and at either end
+ * they are those of systems without room and without need of it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/lower/offload/belady.h"
+#include "sim/base/arena.h"
+#include "sim/run/away.h"
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- Belady ---- */
+
+#define USES_MAX   12u
+#define CHUNKS_MAX 5u
+
+static const double ones[CHUNKS_MAX] = {1, 1, 1, 1, 1};
+
+static uint32_t misses_of(const struct ty_belady *order)
+{
+    struct ty_arena arena = {.head = NULL};
+    bool miss[USES_MAX * 100];
+    uint32_t n = 0;
+    ck_assert_uint_le(order->n_uses, TY_COUNT(miss));
+    ck_assert_double_le(ty_belady_find(order, miss, &arena), order->room);
+    for (uint32_t i = 0; i < order->n_uses; i++) {
+        n += miss[i];
+    }
+    ty_arena_release(&arena);
+    return n;
+}
+
+/* The fewest from use `at` on, with chunks `there` (bits): after a use every set of what is there
+ * that has room is tried. */
+static uint32_t fewest(const struct ty_belady *o, uint32_t at, uint32_t there)
+{
+    uint32_t best = UINT32_MAX;
+    if (at == o->n_uses) {
+        return 0;
+    }
+    const uint32_t all = there | 1u << o->use[at];
+    for (uint32_t kept = 0; kept <= all; kept++) {
+        double bytes = 0;
+        for (uint32_t i = 0; i < o->n_chunks; i++) {
+            bytes += (kept >> i & 1u) != 0 ? o->bytes[i] : 0;
+        }
+        if ((kept & ~all) == 0 && bytes <= o->room) {
+            const uint32_t n = fewest(o, at + 1, kept);
+            best = n < best ? n : best;
+        }
+    }
+    return best + ((there >> o->use[at] & 1u) == 0);
+}
+
+/* What was used longest ago goes. */
+static uint32_t misses_of_lru(const struct ty_belady *o)
+{
+    uint32_t last[CHUNKS_MAX] = {0}, n = 0, held = 0; /* 1 + use */
+    for (uint32_t i = 0; i < o->n_uses; i++) {
+        const bool there = last[o->use[i]] > 0;
+        n += !there;
+        held += !there;
+        last[o->use[i]] = i + 1;
+        while (held > (uint32_t)o->room) {
+            uint32_t oldest = o->n_chunks;
+            for (uint32_t c = 0; c < o->n_chunks; c++) {
+                oldest =
+                    last[c] > 0 && (oldest == o->n_chunks || last[c] < last[oldest]) ? c : oldest;
+            }
+            last[oldest] = 0;
+            held--;
+        }
+    }
+    return n;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+START_TEST(no_rule_brings_fewer)
+{
+    uint64_t state = 13;
+    uint32_t better = 0;
+    for (uint32_t trial = 0; trial < 300; trial++) {
+        uint32_t use[7];
+        const uint32_t chunks = 2 + (uint32_t)(next_random(&state) % 3);
+        for (uint32_t i = 0; i < TY_COUNT(use); i++) {
+            use[i] = (uint32_t)(next_random(&state) % chunks);
+        }
+        for (uint32_t room = 0; room <= chunks; room++) {
+            const struct ty_belady order = {use, TY_COUNT(use), ones, chunks, room};
+            const uint32_t n = misses_of(&order);
+            ck_assert_uint_eq(n, fewest(&order, 0, 0));
+            ck_assert_uint_le(n, misses_of_lru(&order));
+            better += n < misses_of_lru(&order);
+        }
+    }
+    ck_assert_uint_gt(better, 0);
+}
+END_TEST
+
+/* Forward and backward again and again is the worst for what forgets the oldest. */
+START_TEST(steps_of_training_are_never_brought_more_often_than_by_lru)
+{
+    uint32_t use[USES_MAX * 10], n = 0;
+    for (uint32_t micro_batch = 0; micro_batch < 12; micro_batch++) {
+        for (uint32_t i = 0; i < 2 * CHUNKS_MAX; i++) {
+            use[n++] = i < CHUNKS_MAX ? i : 2 * CHUNKS_MAX - 1 - i;
+        }
+    }
+    for (uint32_t room = 0; room <= CHUNKS_MAX; room++) {
+        const struct ty_belady order = {use, n, ones, CHUNKS_MAX, room};
+        ck_assert_uint_le(misses_of(&order), misses_of_lru(&order));
+        /* the first pass brings all, each of the others what there was no room for */
+        ck_assert_uint_eq(misses_of(&order), CHUNKS_MAX + 23 * (CHUNKS_MAX - room));
+    }
+}
+END_TEST
+
+START_TEST(what_is_too_large_goes_at_once_and_what_is_small_stays)
+{
+    static const double bytes[] = {10, 1, 1};
+    static const uint32_t use[] = {0, 1, 2, 0, 2, 1, 0};
+    const struct ty_belady order = {use, TY_COUNT(use), bytes, 3, 5};
+    ck_assert_uint_eq(misses_of(&order), 3 + 1 + 1); /* small ones once, the large one always */
+}
+END_TEST
+
+/* ---- runs ---- */
+
+static const char job[] =
+    "cluster: {preset: dgx2-v100, nodes: 1, gpus_per_node: 4}\n"
+    "model: {layers: 32, hidden: 4096, heads: 32, vocabulary: 50304, sequence: 1024,\n"
+    "        dtype: fp16}\n"
+    "layout: {global_batch: 4, zero: 3, recompute: full, offload: gemini, offload_depth: 2}\n"
+    "framework: {preset: ideal, prefetch: 1}\n";
+
+struct moved {
+    double down, up; /* bytes of a rank and step */
+};
+
+static struct moved moved_of(const struct quick_run *q)
+{
+    struct ty_span_cursor at = ty_spans_of(&q->run->timeline, 0);
+    struct ty_span span;
+    struct moved sum = {0, 0};
+    while (ty_span_next(&at, &span)) {
+        sum.down += span.op->stream == TY_STREAM_D2H ? span.kind->bytes : 0;
+        sum.up += span.op->stream == TY_STREAM_H2D ? span.kind->bytes : 0;
+    }
+    return sum;
+}
+
+static void demand_same(const char *one, const char *other, const char *const batch)
+{
+    const char *const sets[][3] = {{one, batch, NULL}, {other, batch, NULL}};
+    struct quick_run a = quick_run(job, NULL, sets[0]), b = quick_run(job, NULL, sets[1]);
+    const struct moved x = moved_of(&a), y = moved_of(&b);
+    struct ty_bill bill[2];
+    ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+    ck_assert_double_eq_tol(x.down, y.down, 1);
+    ck_assert_double_eq_tol(x.up, y.up, 1);
+    ty_run_fullest(a.run, &bill[0]);
+    ty_run_fullest(b.run, &bill[1]);
+    ck_assert_double_le(bill[0].total_B, bill[1].total_B * (1 + 1e-12));
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+
+START_TEST(with_room_for_nothing_it_is_zero3_offload)
+{
+    demand_same("layout.offload_room=0", "layout.offload=zero3-offload", "layout.global_batch=4");
+    demand_same("layout.offload_room=0", "layout.offload=zero3-offload", "layout.global_batch=12");
+}
+END_TEST
+
+START_TEST(with_room_for_all_it_is_zero3)
+{
+    demand_same("cluster.memory=400 GB", "layout.offload=none", "layout.global_batch=4");
+    demand_same("cluster.memory=400 GB", "layout.offload=none", "layout.global_batch=12");
+}
+END_TEST
+
+/* Between them: parameters come once in every step, and again as often as there was no room. Those
+ * whose optimizer is on the GPU do not come, nor do their gradients leave. */
+START_TEST(more_room_never_moves_more_and_never_takes_longer)
+{
+    double before_s = INFINITY;
+    struct moved before = {INFINITY, INFINITY};
+    uint32_t different = 0;
+    for (uint32_t i = 0; i <= 10; i++) {
+        char room[64];
+        (void)snprintf(room, sizeof(room), "layout.offload_room=%u %%", 10 * i);
+        struct quick_run q = quick_run(job, NULL, SETS(room));
+        const struct moved m = moved_of(&q);
+        const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
+        const double all = plan->params / q.config->layout.data;
+        struct ty_bill bill;
+        ck_assert_double_le(m.up, before.up);
+        ck_assert_double_le(m.down, before.down);
+        ck_assert_double_le(q.figures.step_s, before_s);
+        different += m.up < before.up;
+        ty_run_fullest(q.run, &bill);
+        ck_assert_double_le(bill.total_B, fmax(0.1 * i * bill.capacity_B, 8e9));
+        /* the optimizer is here or there; so are gradients, in the place of parameters */
+        ck_assert_double_eq_tol(plan->states.optimizer + plan->away.host.optimizer, 12 * all, 1);
+        ck_assert_double_eq_tol(m.down, plan->away.host.optimizer / 6, 1);
+        ck_assert_double_eq(plan->states.grads + plan->away.host.grads, 0);
+        before = m;
+        before_s = q.figures.step_s;
+        quick_run_free(&q);
+    }
+    ck_assert_uint_gt(different, 4);
+}
+END_TEST
+
+/* A GPU with a few GB more: all parameters stay from forward to backward, so that what moves is
+ * what ZeRO-Offload moves. */
+START_TEST(where_parameters_stay_they_come_once)
+{
+    struct quick_run q = quick_run(job, NULL, SETS("layout.offload_room=30 %"));
+    const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
+    const double all = 2 * plan->params / q.config->layout.data;
+    const struct moved m = moved_of(&q);
+    ck_assert_double_le(m.up, 1.2 * all);
+    ck_assert_double_ge(m.up, plan->away.host.weights);
+    ck_assert_double_eq_tol(m.down, plan->away.host.weights, 1);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Every step is as the first, stages of a pipeline have room of their own, and both executors say
+ * the same. */
+START_TEST(steps_are_alike_and_stages_find_their_own_room)
+{
+    const char *const deep[] = {"layout.pipeline=2", "layout.global_batch=16",
+                                "layout.offload_room=50 %", "framework.zero_in_pipeline=3", NULL};
+    struct quick_run one = quick_run(job, "events", SETS("layout.offload_room=45 %"));
+    struct quick_run four =
+        quick_run(job, "events", SETS("layout.offload_room=45 %", "run.steps=4"));
+    ck_assert_double_eq_tol(four.figures.step_s, one.figures.step_s, 0.02 * one.figures.step_s);
+    quick_run_free(&one);
+    quick_run_free(&four);
+    quick_run_demand_same(job, deep);
+    struct quick_run q = quick_run(job, NULL, deep);
+    ck_assert_double_ne(q.run->room_B[1], q.run->room_B[0]);
+    quick_run_free(&q);
+}
+END_TEST
+
+TY_SUITE("gemini", no_rule_brings_fewer, steps_of_training_are_never_brought_more_often_than_by_lru,
+         what_is_too_large_goes_at_once_and_what_is_small_stays,
+         with_room_for_nothing_it_is_zero3_offload, with_room_for_all_it_is_zero3,
+         more_room_never_moves_more_and_never_takes_longer, where_parameters_stay_they_come_once,
+         steps_are_alike_and_stages_find_their_own_room)
