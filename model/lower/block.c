@@ -249,6 +249,7 @@ static void weights(struct ty_lowering *l, const struct ty_block_want *want)
     }
     for (uint32_t u = v->n_units; u > 0; u--) {
         const struct ty_unit *unit = &v->units[u - 1];
+        ty_lower_bring_back(l, v, u - 1); /* again: the input part left no room for it */
         for (uint32_t k = unit->n_parts; k > 0; k--) {
             ty_lower_part_weight(l, unit, unit->part[k - 1].part);
             if (reducing && !late) {
@@ -270,13 +271,6 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
     l->emit.woven = want->woven;
     l->emit.second = want->woven && want->phase == TY_PHASE_FORWARD;
     l->emit.last = want->edge;
-    if (want->phase == TY_PHASE_DGRAD && l->units->stashed) {
-        ty_build_note(&l->b, ty_fail(l->b.err, TY_EINPUT,
-                                     "schedule %s splits the backward, and its second half reads "
-                                     "what layout.offload_activations has sent away; write 1f1b, "
-                                     "or gpu",
-                                     l->sched->name));
-    }
     switch (want->phase) {
     case TY_PHASE_FORWARD:
         forward(l, want);

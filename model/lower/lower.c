@@ -220,20 +220,6 @@ static void set_jitter(struct ty_lowering *l)
                                                 .group = l->group[TY_GROUP_TENSOR].link};
 }
 
-/* The host updates once a step, what one pipe has reduced. */
-static int check_offload(const struct ty_lowering *l)
-{
-    if (!ty_lower_updates_away(l) ||
-        (!l->sched->asynchronous && l->sched->placement != TY_PLACE_TWO_WAY)) {
-        return 0;
-    }
-    return ty_fail(l->b.err, TY_EINPUT,
-                   "schedule %s %s, and layout.offload_optimizer is not gpu: the host updates once "
-                   "a step, what one pipe has reduced; write 1f1b, or gpu",
-                   l->sched->name,
-                   l->sched->asynchronous ? "does not flush" : "adds up gradients of two pipes");
-}
-
 /* What all orders need: columns, ranks and groups, costs of collectives. */
 static int prepare(struct ty_lowering *l)
 {
@@ -255,8 +241,7 @@ static int prepare(struct ty_lowering *l)
                                           : "model.mtp to 0");
     }
     make_grid(l);
-    int rc = check_offload(l);
-    rc = rc < 0 ? rc : ty_lower_window(l);
+    int rc = ty_lower_window(l);
     if (rc < 0) {
         return rc;
     }

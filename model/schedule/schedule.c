@@ -213,6 +213,23 @@ static int check_custom(const struct ty_sched_options *options, const struct ty_
     return 0;
 }
 
+int ty_sched_check_updates(const struct ty_sched_options *options, const struct ty_section *section,
+                           struct ty_err *err)
+{
+    const struct ty_sched *sched = ty_sched_of(options);
+    const char *key = options->custom != NULL ? "file" : "name";
+    const struct ty_place at = ty_section_place(section, key);
+    if (!options->updates_away || (!sched->asynchronous && sched->placement != TY_PLACE_TWO_WAY)) {
+        return 0;
+    }
+    return ty_fail_at(
+        err, TY_EINPUT, &at,
+        "schedule.%s: %s %s, and layout.offload_optimizer is not gpu: the host updates once a "
+        "step, what one pipe has reduced; write 1f1b, or layout.offload none",
+        key, sched->name,
+        sched->asynchronous ? "does not flush" : "adds up gradients of two pipes");
+}
+
 int ty_sched_finish(const struct ty_sched_options *options, const struct ty_section *section,
                     uint32_t pipeline, uint32_t micro_batches, uint32_t sequence,
                     struct ty_err *err)
@@ -221,7 +238,8 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
     const struct ty_sched_shape shape = ty_sched_shape_of(options, pipeline, micro_batches);
     const struct ty_place slices = ty_section_place(section, "slices");
     struct ty_err why;
-    int rc = check_pairs(options, section, &shape, err);
+    int rc = ty_check_first(check_pairs(options, section, &shape, err),
+                            ty_sched_check_updates(options, section, err));
     if (rc < 0 || options->custom != NULL) {
         return rc < 0 ? rc : check_custom(options, section, pipeline, micro_batches, err);
     }

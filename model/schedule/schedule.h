@@ -226,7 +226,9 @@ struct ty_sched_options {
     bool barrier;        /* ranks wait for the gradient norm of all before they update */
     double overlap_cost; /* of an overlapped slot, as share of forward + backward */
 
-    bool overlaps; /* framework.expert_overlap, filled by whoever reads both */
+    /* filled by whoever reads them, too: framework.expert_overlap; whether the host updates
+     * parameters (layout.offload_optimizer) */
+    bool overlaps, updates_away;
 };
 /* The schedule that the options name, or the user's own. */
 const struct ty_sched *ty_sched_of(const struct ty_sched_options *options);
@@ -251,6 +253,11 @@ bool ty_sched_pairs(const struct ty_sched_options *options);
 /* Whether the published makespan is claimed for such a shape; never once neighbours are paired. */
 bool ty_sched_in_domain(const struct ty_sched_options *options, const struct ty_sched_shape *shape,
                         const struct ty_sched_times *times);
+
+/* Checks that the schedule reduces each gradient once a step, on one pipe, where the host updates
+ * with it; reported at the place of its name. Part of ty_sched_finish. */
+int ty_sched_check_updates(const struct ty_sched_options *options, const struct ty_section *section,
+                           struct ty_err *err);
 
 /* Checks that the schedule knows the shape it is given by the layout; reported at the place of its
  * name in the run file. `sequence`: tokens, which slices must divide. */

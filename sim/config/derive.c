@@ -56,6 +56,7 @@ static void check_layout(struct ty_loader *l)
     }
     if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));
+        c->schedule.updates_away = c->layout.home.optimizer != TY_HOME_GPU;
         ty_loader_note(l, TY_SECTION_SCHEDULE,
                        ty_sched_finish(&c->schedule, &c->sections[TY_SECTION_SCHEDULE],
                                        c->layout.pipeline, c->layout.micro_batches,

@@ -47,6 +47,7 @@ int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_poi
     if (rc == 0) {
         rc = ty_layout_check_slices(layout, section, schedule->slices, err);
     }
+    schedule->updates_away = layout->home.optimizer != TY_HOME_GPU;
     return rc < 0
                ? rc
                : ty_sched_finish(schedule, &base->sections[TY_SECTION_SCHEDULE], layout->pipeline,

@@ -403,9 +403,12 @@ int ty_change_finish(struct ty_change *change, const struct ty_config *original,
     if (rc == 0) {
         rc = ty_layout_check_slices(&c->layout, section, c->schedule.slices, why);
     }
-    return rc < 0 || c->schedule.custom != NULL
-               ? rc
-               : ty_sched_finish(&c->schedule, &original->sections[TY_SECTION_SCHEDULE],
-                                 c->layout.pipeline, c->layout.micro_batches, c->arch.sequence,
-                                 why);
+    const struct ty_section *schedule = &original->sections[TY_SECTION_SCHEDULE];
+    c->schedule.updates_away = c->layout.home.optimizer != TY_HOME_GPU;
+    if (rc == 0 && c->schedule.custom != NULL) {
+        return ty_sched_check_updates(&c->schedule, schedule, why);
+    }
+    return rc < 0 ? rc
+                  : ty_sched_finish(&c->schedule, schedule, c->layout.pipeline,
+                                    c->layout.micro_batches, c->arch.sequence, why);
 }

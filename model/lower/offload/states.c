@@ -229,9 +229,10 @@ double ty_lower_stashed(const struct ty_lowering *l, const struct ty_pass *pass,
 {
     double now = 0, most = 0;
     for (uint32_t i = 0; i < n && l->units->stashed; i++) {
-        now += pass[i].phase == TY_PHASE_FORWARD    ? kept_of(l, &pass[i])
-               : pass[i].phase == TY_PHASE_BACKWARD ? -kept_of(l, &pass[i])
-                                                    : 0;
+        const bool last = pass[i].phase == TY_PHASE_BACKWARD || pass[i].phase == TY_PHASE_WGRAD;
+        now += pass[i].phase == TY_PHASE_FORWARD ? kept_of(l, &pass[i])
+               : last                            ? -kept_of(l, &pass[i])
+                                                 : 0;
         most = fmax(most, now);
     }
     return most;

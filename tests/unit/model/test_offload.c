@@ -159,6 +159,32 @@ START_TEST(activations_go_and_come_back_once)
 }
 END_TEST
 
+/* Where the backward is split its second half reads them once more. */
+START_TEST(a_split_backward_brings_activations_twice)
+{
+    static const char *const names[] = {"schedule.name=zb-1p", "schedule.name=zb-v",
+                                        "schedule.name=interleaved-zb"};
+    for (size_t i = 0; i < TY_COUNT(names); i++) {
+        struct quick_run q = quick_run(small, NULL,
+                                       SETS("layout.offload_activations=cpu", "layout.pipeline=2",
+                                            "layout.global_batch=16", names[i], "cluster.nodes=1"));
+        struct quick_run here = quick_run(
+            small, NULL,
+            SETS("layout.pipeline=2", "layout.global_batch=16", names[i], "cluster.nodes=1"));
+        const struct moved m = moved_of(&q);
+        struct ty_bill before, after;
+        ck_assert_double_gt(m.down, 0);
+        ck_assert_double_eq_tol(m.up, 2 * m.down, 1);
+        ck_assert_double_ge(q.figures.step_s, here.figures.step_s);
+        ty_run_fullest(here.run, &before);
+        ty_run_fullest(q.run, &after);
+        ck_assert_double_lt(after.total_B, before.total_B);
+        quick_run_free(&q);
+        quick_run_free(&here);
+    }
+}
+END_TEST
+
 /* ---- time ---- */
 
 /* One GPU whose parameters, of equal layers, come from drives: what a layer takes of each lane. */
@@ -434,7 +460,8 @@ TY_SUITE("offload", zero_offload_moves_two_bytes_each_way,
          zero3_offload_fetches_parameters_in_every_pass,
          zero_infinity_reads_and_writes_what_the_paper_says,
          a_share_of_the_optimizer_moves_that_share, activations_go_and_come_back_once,
-         depth_hides_what_the_chain_formula_says, without_overlap_efficiency_is_that_of_the_paper,
+         a_split_backward_brings_activations_twice, depth_hides_what_the_chain_formula_says,
+         without_overlap_efficiency_is_that_of_the_paper,
          twin_flow_is_fastest_where_host_and_gpu_take_as_long,
          nothing_is_faster_for_being_elsewhere, the_host_updates_as_fast_as_measured,
          a_delayed_update_is_hidden_by_a_step_that_is_longer,
