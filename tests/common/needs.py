@@ -42,9 +42,16 @@ PROGRAMS = {
     "zsh": "zsh",
 }
 MODULES = {
+    "ensurepip": "python3-venv",
+    "ipykernel": "python3-ipykernel",
     "jsonschema": "python3-jsonschema",
     "matplotlib": "python3-matplotlib",
+    "mypy": "mypy",
+    "nbconvert": "jupyter-nbconvert",
     "numpy": "python3-numpy",
+    "pandas": "python3-pandas",
+    "setuptools": "python3-setuptools",
+    "wheel": "python3-wheel",
     "yaml": "python3-yaml",
 }
 FILES = {"/usr/share/bash-completion/bash_completion": "bash-completion"}

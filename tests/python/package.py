@@ -3,7 +3,7 @@
 
 usage: package.py TOP LIBRARY
 
-Skips where a Python with venv, pip, setuptools, wheel and numpy is missing.
+The environment sees the modules of the Python that makes it, so that nothing is fetched.
 """
 import json
 import os
@@ -12,22 +12,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "common")]
+import needs  # noqa: E402
 from tap import Test  # noqa: E402
 
-SKIPPED = 77
-NEEDS = "venv, pip, setuptools, wheel, numpy"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
-
-
-def interpreter():
-    """This Python or the system's, whichever has what it takes; None."""
-    for python in (sys.executable, "/usr/bin/python3"):
-        done = subprocess.run([python, "-c", f"import {NEEDS}"], capture_output=True, check=False)
-        if done.returncode == 0:
-            return python
-    return None
 
 
 class Package(Test):
@@ -60,8 +52,11 @@ class Package(Test):
         self.check("a wheel for this kind of machine", len(wheels) == 1
                    and re.fullmatch(r"trainyard-[0-9.]+-py3-none-\w+\.whl", wheels[0].name)
                    and "any" not in wheels[0].name, built)
-        installed = self.run(*pip, "install", "--no-index", "--no-deps", *wheels)
+        installed = self.run(*pip, "install", "--no-index", *wheels)
         self.check("pip installs it", installed.returncode == 0, installed)
+        held = [name for wheel in wheels for name in zipfile.ZipFile(wheel).namelist()]
+        self.check("with types and library", {"trainyard/py.typed", "trainyard/libtrainyard.so"}
+                   <= set(held), held)
         return installed.returncode == 0
 
     def facts(self):
@@ -73,22 +68,80 @@ class Package(Test):
             self.check(fact["name"], fact["good"], fact["seen"])
         self.check("and ends", done.returncode == 0, done.stderr[-2000:])
 
-    def sizes(self):
-        """Structures are as long as a compiler makes them."""
-        names = json.loads(self.run(self.python, "-c", (
-            "import ctypes, json, trainyard._library as c;"
-            "print(json.dumps({k: ctypes.sizeof(v) for k, v in c.STRUCTURES.items()}))")).stdout)
-        lines = "".join(f'printf("\\"{name}\\": %zu,", sizeof(struct {name}));' for name in names)
-        program = self.folder / "sizes.c"
-        program.write_text('#include <stdio.h>\n#include "sim/trainyard.h"\nint main(void) '
-                           '{printf("{");' + lines + 'printf("\\"\\": 0}");}\n')
-        built = self.run("cc", "-I", self.top, program, "-o", self.folder / "sizes")
-        told = json.loads(self.run(self.folder / "sizes").stdout or "{}")
-        told.pop("", None)
-        self.check("structures have the sizes of the header", told == names, (told, names, built))
+    def structures(self):
+        """Members lie where a compiler puts them, and are as long."""
+        told = json.loads(self.run(self.python, "-c", (
+            "import json, trainyard._library as c;"
+            "print(json.dumps({k: [[n, getattr(v, n).offset, getattr(v, n).size]"
+            " for n, _ in v._fields_] for k, v in c.STRUCTURES.items()}))")).stdout)
+        lines = "".join(f'printf("%zu %zu\\n", offsetof(struct {name}, {member.rstrip("_")}), '
+                        f'sizeof(((struct {name} *)0)->{member.rstrip("_")}));\n'
+                        for name, members in told.items() for member, _, _ in members)
+        ends = "".join(f'printf("%zu\\n", sizeof(struct {name}));\n' for name in told)
+        program = self.folder / "structures.c"
+        program.write_text('#include <stddef.h>\n#include <stdio.h>\n#include "sim/trainyard.h"\n'
+                           'int main(void) {\n' + lines + ends + "}\n")
+        built = self.run("cc", "-I", self.top, program, "-o", self.folder / "structures")
+        self.check("structures have the members of the header", built.returncode == 0, built.stderr)
+        if built.returncode != 0:
+            return
+        got = self.run(self.folder / "structures").stdout.splitlines()
+        mine = [(f"{name}.{member}", f"{at} {size}") for name, members in told.items()
+                for member, at, size in members]
+        wrong = [(name, is_now, said) for (name, said), is_now in zip(mine, got) if said != is_now]
+        self.check("which lie where a compiler puts them", got and not wrong, wrong)
+        sizes = self.run(self.python, "-c", (
+            "import ctypes, trainyard._library as c;"
+            "print(*[ctypes.sizeof(v) for v in c.STRUCTURES.values()], sep='\\n')"))
+        self.check("and none is missing", got[len(mine):] == sizes.stdout.splitlines(), sizes)
+
+    def version(self):
+        """One, that of the header."""
+        header = (self.top / "sim/trainyard.h").read_text(encoding="utf-8")
+        version, = re.findall(r'TRAINYARD_VERSION "(.*)"', header)
+        done = self.run(self.python, "-c", "import trainyard, importlib.metadata as m;"
+                        "print(trainyard.__version__, trainyard.version(), m.version('trainyard'))")
+        self.check("there is one version", done.stdout.split() == [version] * 3, done)
+
+    def libraries(self):
+        """Which is loaded, and what is said where none can be."""
+        found = "import trainyard._library as c; print(c._find())"
+        own = self.run(self.python, "-c", found)
+        self.check("the library is that of the wheel", "env/lib" in own.stdout, own)
+        named = self.run(self.python, "-c", found, TRAINYARD_LIBRARY=str(self.library))
+        self.check("unless another is named", named.stdout.strip() == str(self.library), named)
+        lost = self.run(self.python, "-c", "import trainyard", TRAINYARD_LIBRARY="/nowhere.so")
+        self.check("one that is not there is told", "ImportError: /nowhere.so cannot be loaded"
+                   in lost.stderr, lost)
+        other = self.folder / "other.c"
+        other.write_text('const char *ty_version(void) { return "9.8.7"; }\n')
+        self.run("cc", "-shared", "-fPIC", other, "-o", self.folder / "other.so")
+        wrong = self.run(self.python, "-c", "import trainyard",
+                         TRAINYARD_LIBRARY=str(self.folder / "other.so"))
+        self.check("so is one of another version", "other.so is trainyard 9.8.7, and this package "
+                   "is of" in wrong.stderr, wrong)
+
+    def types(self):
+        """By mypy, where there is one."""
+        if self.lacks("types", "mypy"):
+            return
+        done = self.run(self.python, "-m", "mypy", "--cache-dir", self.folder / "mypy",
+                        cwd=self.top / "sim/python")
+        self.check("types", done.returncode == 0, done.stdout)
+
+    def lacks(self, name, *modules):
+        """Whether a fact cannot be tried for want of modules, which is told."""
+        if self.run(self.python, "-c", f"import {', '.join(modules)}").returncode == 0:
+            return False
+        self.n += 1
+        self.failed += needs.told(self.n, name, needs.Missing(
+            f"Python's {' or '.join(modules)}", " ".join(needs.MODULES[m] for m in modules)))
+        return True
 
     def guide(self):
         """docs/python.md, block after block in one program."""
+        if self.lacks("the guide's examples", "matplotlib", "pandas"):
+            return
         text = (self.top / "docs/python.md").read_text(encoding="utf-8")
         program = self.folder / "guide.py"
         program.write_text("\n".join(BLOCK.findall(text)))
@@ -97,22 +150,23 @@ class Package(Test):
                    done.stderr[-2000:])
 
     def notebook(self):
-        """docs/python.ipynb, by nbconvert; told as skipped where that is missing."""
-        with tempfile.TemporaryDirectory() as config:
-            there = self.run(self.python, "-c", "import nbconvert, ipykernel, matplotlib")
-            if there.returncode != 0:
-                self.n += 1
-                print(f"ok {self.n} - the notebook # SKIP nbconvert, ipykernel or matplotlib")
-                return
-            done = self.run(self.python, "-m", "nbconvert", "--to", "notebook", "--execute",
-                            "--output-dir", self.folder, self.top / "docs/python.ipynb",
-                            HOME=config, JUPYTER_PATH=str(self.kernel()))
+        """docs/python.ipynb, by nbconvert."""
+        if self.lacks("the notebook", "ipykernel", "matplotlib", "nbconvert", "pandas"):
+            return
+        done = self.run(self.python, "-m", "nbconvert", "--to", "notebook", "--execute",
+                        "--output-dir", self.folder, self.top / "docs/python.ipynb",
+                        HOME=str(self.folder), JUPYTER_PATH=str(self.kernel()),
+                        MPLBACKEND="module://matplotlib_inline.backend_inline")
         told = self.folder / "python.ipynb"
         cells = json.loads(told.read_text())["cells"] if told.exists() else []
         pictures = sum("image/png" in output.get("data", {}) for cell in cells
                        for output in cell.get("outputs", []))
-        self.check("the notebook runs, with its pictures", done.returncode == 0 and pictures >= 3,
+        self.check("the notebook runs, with its pictures", done.returncode == 0 and pictures >= 4,
                    done.stderr[-2000:])
+        kept = json.loads((self.top / "docs/python.ipynb").read_text())["cells"]
+        self.check("it is kept without what it prints",
+                   not any(cell.get("outputs") or cell.get("execution_count") for cell in kept),
+                   "outputs or counts in a cell; clear them")
 
     def kernel(self):
         """A kernel of the environment's Python, in a folder of the test's own."""
@@ -125,18 +179,18 @@ class Package(Test):
 
 
 def main():
-    python = interpreter()
-    if python is None:
-        print(f"no Python with {NEEDS}", file=sys.stderr)
-        return SKIPPED
+    try:
+        python = needs.python("ensurepip", "numpy", "setuptools", "wheel")
+        needs.program("cc")
+    except needs.Missing as why:
+        return needs.told_of_all(why)
     with tempfile.TemporaryDirectory() as name:
         test = Package(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(),
                        pathlib.Path(name))
         if test.install(python):
-            test.facts()
-            test.sizes()
-            test.guide()
-            test.notebook()
+            for part in (test.facts, test.structures, test.version, test.libraries, test.types,
+                         test.guide, test.notebook):
+                part()
         print(f"1..{test.n}")
         return 1 if test.failed else 0
 

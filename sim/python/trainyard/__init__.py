@@ -4,20 +4,39 @@
     result = trainyard.run("run.yaml", {"layout.tensor": 4})
     print(result)                       # the report, as on the command line
     result.mfu, result.breakdown        # figures: seconds, bytes, ratios 0..1
-    result.tasks().frame()              # what every rank did, as a table
+    result.tasks().dur_ps               # what every rank did, as numpy arrays
     trainyard.sweep("run.yaml", {"schedule.name": ["1f1b", "zb-v"]})
     trainyard.plan("run.yaml", gpus=64).rows
+    trainyard.plot.timeline(result)     # matplotlib
 
 A run file is a path, a text or a dictionary. Errors are trainyard.Error, with places and what would
-be right. `trainyard.plot` draws with matplotlib. Functions may be called on several threads at
-once; the library does not hold the interpreter's lock.
+be right. Tables are pandas DataFrames where pandas is installed, else lists of dictionaries.
+Functions may be called on several threads at once: the library runs without the interpreter's lock.
 """
-from ._library import Error, Place
-from ._run import Plan, Result, Tasks, check, run
-from ._source import run_file_text
-from ._tables import (Layouts, compare, init, keys, listed, plan, preset, schedule, sweep, version)
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Error", "Layouts", "Place", "Plan", "Result", "Tasks", "check", "compare", "init",
-           "keys", "listed", "plan", "preset", "run", "run_file_text", "schedule", "sweep",
-           "version"]
-__version__ = "0.1.0"
+from ._catalogues import Job, import_job, init, keys, listed, preset, version
+from ._library import VERSION as __version__
+from ._library import Error, Place
+from ._many import Layouts, plan, sweep
+from ._run import Planned, Result, Tasks, Weeks, check, diff, diff_text, fleet, run
+from ._schedules import Comparison, Schedule, compare, schedule
+from ._source import run_file_text
+
+if TYPE_CHECKING:
+    from . import plot
+
+list = listed
+# It is not among these: a star import would hide Python's.
+__all__ = ["Comparison", "Error", "Job", "Layouts", "Place", "Planned", "Result", "Schedule",
+           "Tasks", "Weeks", "__version__", "check", "compare", "diff", "diff_text", "fleet",
+           "import_job", "init", "keys", "plan", "plot", "preset", "run", "run_file_text",
+           "schedule", "sweep", "version"]
+
+
+def __getattr__(name: str) -> Any:
+    """trainyard.plot is loaded when it is asked for: matplotlib takes its time."""
+    if name == "plot":
+        return importlib.import_module(".plot", __name__)
+    raise AttributeError(f"module 'trainyard' has no attribute {name!r}")

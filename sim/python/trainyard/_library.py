@@ -1,21 +1,23 @@
 """The shared library by ctypes: its functions, its structures, its errors.
 
-Mirrors sim/trainyard.h. Structures are read and written by the library, so a test compares their
-sizes with those of a compiler.
+Mirrors sim/trainyard.h. Structures are read and written by the library, so a test compares where a
+compiler has their members.
 """
+import concurrent.futures
 import ctypes
 import ctypes.util
 import os
 import pathlib
 import re
+import threading
 from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint8,
                     c_uint16, c_uint32, c_uint64, c_void_p)
-from typing import Any, List, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 VERSION = "0.1.0"  # of the header that these structures are like
 
+PathLike = Union[str, "os.PathLike[str]"]
 texts_t = POINTER(c_char_p)
-PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_double)
 
 
 class Source(Structure):
@@ -26,13 +28,14 @@ class Source(Structure):
 COLUMNS = [("start_ps", c_uint64), ("dur_ps", c_uint64), ("rank", c_uint32), ("kind", c_uint32),
            ("pass_", c_uint32), ("micro_batch", c_uint16), ("stage", c_uint16), ("step", c_uint16),
            ("layer", c_uint16), ("stream", c_uint8), ("phase", c_uint8), ("category", c_uint8)]
-NAMES = ["kind", "stream", "phase", "category"]
+# Columns of numbers into names, and how the header calls how many there are.
+NAMES = {"kind": "n_kinds", "stream": "n_streams", "phase": "n_phases", "category": "n_categories"}
 
 
 class Tasks(Structure):
     _fields_ = ([("n", c_size_t)] + [(name, POINTER(kind)) for name, kind in COLUMNS]
                 + [(name + "_names", texts_t) for name in NAMES]
-                + [("n_" + name, c_uint32) for name in NAMES])
+                + [(count, c_uint32) for count in NAMES.values()])
 
 
 class FleetRequest(Structure):
@@ -60,11 +63,12 @@ class SweepSummary(Structure):
 
 
 class SweepOptions(Structure):
-    _fields_ = [("path", c_char_p), ("rows", c_char_p), ("over", texts_t), ("n_over", c_size_t),
-                ("with_", texts_t), ("n_with", c_size_t), ("sets", texts_t), ("n_sets", c_size_t),
-                ("output", c_char_p), ("jobs", c_uint32), ("resume", c_bool), ("shard", c_uint32),
-                ("n_shards", c_uint32), ("merge", texts_t), ("n_merge", c_size_t),
-                ("uncertain", c_bool), ("summary", POINTER(SweepSummary)), ("progress", c_void_p),
+    _fields_ = [("path", c_char_p), ("text", c_char_p), ("rows", c_char_p), ("over", texts_t),
+                ("n_over", c_size_t), ("with_", texts_t), ("n_with", c_size_t), ("sets", texts_t),
+                ("n_sets", c_size_t), ("output", c_char_p), ("jobs", c_uint32), ("resume", c_bool),
+                ("shard", c_uint32), ("n_shards", c_uint32), ("merge", texts_t),
+                ("n_merge", c_size_t), ("uncertain", c_bool), ("stop", POINTER(c_int)),
+                ("summary", POINTER(SweepSummary)), ("progress", c_void_p),
                 ("progress_arg", c_void_p), ("crew", c_void_p)]
 
 
@@ -82,8 +86,27 @@ class ScheduleOptions(Structure):
     _fields_ = [("name", c_char_p), ("text", c_char_p), ("pipeline", c_uint32),
                 ("micro_batches", c_uint32), ("chunks", c_uint32), ("group", c_uint32),
                 ("slices", c_uint32), ("times", c_char_p), ("stages", c_char_p),
-                ("format", c_char_p), ("width", c_uint32), ("svg_width", c_char_p), ("palette", c_char_p),
-                ("bubbles", c_char_p)]
+                ("format", c_char_p), ("width", c_uint32), ("svg_width", c_char_p),
+                ("palette", c_char_p), ("bubbles", c_char_p)]
+
+
+class ImportJobOptions(Structure):
+    _fields_ = [("form", c_char_p), ("paths", texts_t), ("n_paths", c_size_t), ("gpus", c_uint32),
+                ("cluster", c_char_p), ("env", texts_t), ("n_env", c_size_t)]
+
+
+class ExportOptions(Structure):
+    _fields_ = [("format", c_char_p), ("folder", c_char_p), ("ranks", c_char_p),
+                ("stop", POINTER(c_int))]
+
+
+class DiffRun(Structure):
+    _fields_ = [("run", c_void_p), ("recording", c_void_p), ("name", c_char_p)]
+
+
+class PageOptions(Structure):
+    _fields_ = [("command", c_char_p), ("ranks", c_char_p), ("detail", c_char_p),
+                ("order", c_char_p), ("stop", POINTER(c_int))]
 
 
 class InitOptions(Structure):
@@ -106,12 +129,14 @@ class Keys(Structure):
                 ("section", POINTER(KeyWord))]
 
 
-# Structures by their names in C, for the test of their sizes.
+# Structures by their names in C, for the test of their members.
 STRUCTURES = {"ty_source": Source, "ty_tasks": Tasks, "ty_fleet_request": FleetRequest,
               "ty_trace_options": TraceOptions, "ty_page_run": PageRun,
               "ty_sweep_summary": SweepSummary, "ty_sweep_options": SweepOptions,
               "ty_plan_options": PlanOptions, "ty_schedule_options": ScheduleOptions,
-              "ty_init_options": InitOptions, "ty_key_word": KeyWord, "ty_key": Key,
+              "ty_init_options": InitOptions, "ty_import_job_options": ImportJobOptions,
+              "ty_export_options": ExportOptions, "ty_diff_run": DiffRun,
+              "ty_page_options": PageOptions, "ty_key_word": KeyWord, "ty_key": Key,
               "ty_keys": Keys}
 
 _handle, _text_out = POINTER(c_void_p), POINTER(c_void_p)
@@ -131,6 +156,7 @@ _FUNCTIONS = {
     "ty_run_free": (None, [c_void_p]),
     "ty_run_threads": (None, [c_void_p, c_uint32]),
     "ty_run_execute": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "ty_run_execute_numbers": (c_int, [c_void_p, c_char_p, c_void_p]),
     "ty_run_report": (c_int, [c_void_p, c_char_p, _text_out, c_void_p]),
     "ty_run_figure": (c_int, [c_void_p, c_char_p, POINTER(c_double), c_void_p]),
     "ty_run_stages": (c_uint32, [c_void_p]),
@@ -144,12 +170,18 @@ _FUNCTIONS = {
     "ty_run_traffic": (c_int, [c_void_p, _text_out, c_void_p]),
     "ty_run_fleet": (c_int, [c_void_p, POINTER(FleetRequest), _text_out, c_void_p]),
     "ty_run_trace": (c_int, [c_void_p, c_char_p, POINTER(TraceOptions), _text_out, c_void_p]),
-    "ty_run_page": (c_int, [POINTER(PageRun), c_size_t, c_char_p, c_void_p, _text_out, c_void_p]),
+    "ty_run_uncertain": (c_int, [c_void_p, POINTER(Source), c_void_p]),
+    "ty_run_page": (c_int, [POINTER(PageRun), c_size_t, c_char_p, POINTER(PageOptions), _text_out,
+                            c_void_p]),
+    "ty_run_export": (c_int, [c_void_p, POINTER(ExportOptions), _text_out, c_void_p]),
+    "ty_diff_report": (c_int, [POINTER(DiffRun), c_size_t, c_char_p, _text_out, c_void_p]),
+    "ty_import_job": (c_int, [POINTER(ImportJobOptions), _text_out, _text_out, c_void_p]),
     "ty_sweep_rows": (c_int, [POINTER(SweepOptions), c_void_p]),
     "ty_plan": (c_int, [POINTER(PlanOptions), _text_out, c_void_p]),
     "ty_schedule_show": (c_int, [POINTER(ScheduleOptions), _text_out, c_void_p]),
     "ty_schedule_compare": (c_int, [POINTER(ScheduleOptions), _text_out, c_void_p]),
     "ty_init": (c_int, [POINTER(InitOptions), _text_out, c_void_p]),
+    "ty_list_name": (c_char_p, [c_size_t, POINTER(c_char_p)]),
     "ty_list": (c_int, [c_char_p, _text_out, c_void_p]),
     "ty_list_preset": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
     "ty_keys_new": (c_int, [POINTER(POINTER(Keys)), c_void_p]),
@@ -158,27 +190,43 @@ _FUNCTIONS = {
 
 
 class Place(NamedTuple):
-    """Where a message points: a file, a line and a column from 1, and what is said of it."""
+    """Where a message points.
+
+    file is a path, "<dict>", "<text>" or the setting ("--set layout.tensor=3"); line and column
+    count from 1, and are 0 of a setting; key is "" where no key is meant; message is what is wrong
+    and what would be right.
+    """
     file: str
     line: int
     column: int
+    key: str
     message: str
+
+
+# "run.yaml:8:11: layout.tensor: 3 does not ..." or "--set layout.tensor=3: layout.tensor: 3 does ..."
+_PLACE = re.compile(r"^(?:(\S[^\n]*?):(\d+):(\d+)|(--\S+ [^\n]*?)): "
+                    r"(?:([a-z]+(?:\.[a-z0-9_]+)+): )?(.*)$", re.M)
 
 
 class Error(Exception):
     """What trainyard says is wrong, in the words of the command line.
 
     `status` is the exit status that the command would have: 1 the answer is no (nothing fits), 2 a
-    wrong argument, 3 bad input, 4 a deadlock, exhausted memory or an internal error. `places` are
-    the lines of input that are meant.
+    wrong argument, 3 bad input, 4 a deadlock, exhausted memory or an internal error. `places` has
+    a Place for each message that points somewhere.
     """
 
     def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
+        super().__init__(text, status)
         self.status = status
-        self.places: List[Place] = [
-            Place(file, int(line), int(column), message) for file, line, column, message in
-            re.findall(r"^(\S[^\n]*?):(\d+):(\d+): (.*)$", text, re.M)]
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    @property
+    def places(self) -> List[Place]:
+        return [Place(file or option, int(line or 0), int(column or 0), key, message)
+                for file, line, column, option, key, message in _PLACE.findall(str(self))]
 
 
 def _find() -> str:
@@ -186,23 +234,26 @@ def _find() -> str:
     named = os.environ.get("TRAINYARD_LIBRARY")
     if named:
         return named
-    here = sorted(pathlib.Path(__file__).parent.glob("libtrainyard.so*"))
-    if here:
-        return str(here[0])
+    here = pathlib.Path(__file__).with_name("libtrainyard.so")
+    if here.exists():
+        return str(here)
     installed = ctypes.util.find_library("trainyard")
     if installed is None:
-        raise OSError("libtrainyard.so is neither in this package nor installed; "
-                      "TRAINYARD_LIBRARY may name it")
+        raise ImportError("libtrainyard.so is neither in this package nor installed; "
+                          "TRAINYARD_LIBRARY may name it")
     return installed
 
 
 def _load() -> ctypes.CDLL:
     path = _find()
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as why:  # it says which file, perhaps one that this one needs
+        raise ImportError(f"{path} cannot be loaded: {why}") from why
     library.ty_version.restype = c_char_p
     found = library.ty_version().decode()
     if found != VERSION:
-        raise OSError(f"{path} is trainyard {found}, and this package is of {VERSION}")
+        raise ImportError(f"{path} is trainyard {found}, and this package is of {VERSION}")
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -212,33 +263,87 @@ def _load() -> ctypes.CDLL:
 lib = _load()
 
 
-def call(function: Any, *arguments: Any) -> int:
+class Owned:
+    """An object of the library, freed with this one; whoever needs it keeps this one.
+
+    `after` is what has to outlive it.
+    """
+
+    def __init__(self, free: Any, pointer: Any = None, after: "Optional[Owned]" = None) -> None:
+        self._free, self._after = free, after
+        self.pointer = c_void_p() if pointer is None else pointer
+
+    def __del__(self) -> None:
+        self._free(self.pointer)
+
+
+def call(function: Any, *arguments: Any) -> None:
     """Calls a function whose last argument is an error object, which becomes an Error."""
     err = lib.ty_err_new()
     try:
-        code = function(*arguments, err)
-        if code < 0:
+        if function(*arguments, err) < 0:
             raise Error(lib.ty_err_text(err).decode(), lib.ty_err_exit_status(err))
-        return code
     finally:
         lib.ty_err_free(err)
 
 
-def call_text(function: Any, *arguments: Any) -> str:
-    """The same for one that fills a text, its last argument but one."""
-    text = c_void_p()
-    call(function, *arguments, byref(text))
+def take_text(text: c_void_p) -> str:
+    """Of a text that the library handed out, which is freed; "" of NULL."""
     try:
         return ctypes.string_at(text).decode() if text else ""
     finally:
         lib.ty_text_free(text)
 
 
-def encode(text: Optional[Any]) -> Optional[bytes]:
+def call_text(function: Any, *arguments: Any) -> str:
+    """As `call`, of a function that fills a text, its last argument but one."""
+    text = c_void_p()
+    call(function, *arguments, byref(text))
+    return take_text(text)
+
+
+class Stop:
+    """`pointer` is the member `stop` of options; what runs with it can be ended."""
+
+    def __init__(self) -> None:
+        self._word = c_int(0)
+        self.pointer = ctypes.pointer(self._word)
+
+    def set(self) -> None:
+        self._word.value = 1
+
+    def watch(self, function: Any, *arguments: Any) -> Any:
+        """What function(*arguments) returns; Ctrl-C ends it at once.
+
+        Python hears of a signal in its main thread, between two of its own steps: there the
+        function gets a thread of its own, and the main thread waits.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return function(*arguments)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(function, *arguments)
+            try:
+                return answer.result()
+            except BaseException:  # its own error, or KeyboardInterrupt while it goes on
+                self.set()
+                raise
+
+
+def encode(text: Optional[PathLike]) -> Optional[bytes]:
     """Bytes of a text or path; None stays."""
-    return None if text is None else os.fsencode(text)
+    if text is None:
+        return None
+    found = os.fspath(text).encode("utf-8", "surrogateescape")
+    if b"\0" in found:
+        raise ValueError(f"a text with a zero in it: {text!r}")
+    return found
 
 
-def array(texts: Sequence[str]) -> Any:
-    """Of char pointers; they live as long as the array."""
-    return (c_char_p * len(texts))(*[text.encode() for text in texts])
+class Texts:
+    """(pointer, length) of char pointers for a structure's member, which this keeps alive."""
+
+    def __init__(self, texts: Iterable[PathLike]) -> None:
+        found: Sequence[Any] = [encode(text) for text in texts]
+        self.n = len(found)
+        self._array = (c_char_p * self.n)(*found)
+        self.pointer = ctypes.cast(self._array, texts_t)

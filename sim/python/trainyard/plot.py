@@ -1,134 +1,227 @@
-"""Pictures by matplotlib. Each function draws on `ax` (or on a new one) and returns it."""
-from typing import Any, Dict, Mapping, Optional, Tuple
+"""Pictures by matplotlib. Each function draws on `ax`, or on new axes, and returns them.
+
+Colours are told apart by those who see few, too (Okabe and Ito 2008; input gradients are a darker
+backward).
+"""
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import PercentFormatter
 
-from ._run import Result
+from ._many import Layouts
+from ._run import Result, Weeks
+from ._schedules import Schedule
 
-# Told apart by those who see no colours, too (Okabe and Ito 2008).
-_PHASES = {"forward": "#56b4e9", "backward": "#0072b2", "input gradient": "#0072b2",
-           "weight gradient": "#009e73", "recompute": "#e69f00", "optimizer": "#cc79a7"}
-_KINDS = {"F": "#56b4e9", "B": "#0072b2", "I": "#0072b2", "W": "#009e73"}
-_IDLE = ("bubble_", "exposed_")
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-
-def _axes(ax: Any, width: float, height: float) -> Any:
-    return ax if ax is not None else plt.subplots(figsize=(width, height), layout="constrained")[1]
-
-
-def _duration(kind: str, times: Mapping[str, float]) -> float:
-    forward, backward = times.get("F", 1), times.get("B")
-    parts = times.get("I"), times.get("W")
-    if backward is None:
-        backward = sum(parts) if None not in parts else 2 * (parts[0] or parts[1] or 1)  # type: ignore
-    both = {"F": forward, "B": backward,
-            "I": parts[0] if parts[0] is not None else backward - (parts[1] or backward / 2),
-            "W": parts[1] if parts[1] is not None else backward - (parts[0] or backward / 2)}
-    return both[kind]
-
-
-def schedule(answer: Mapping[str, Any], ax: Any = None) -> Any:
-    """The order of `trainyard.schedule(...)`: one row a rank, numbers of micro-batches in boxes."""
-    ax = _axes(ax, 10, 0.45 * len(answer["ranks"]) + 1.2)
-    narrow = answer["makespan"] / 120
-    for rank in answer["ranks"]:
-        for action, start in zip(rank["actions"], rank["start"]):
-            _put_slot(ax, rank["rank"], action, start, answer["times"], narrow)
-    ax.set(yticks=range(len(answer["ranks"])), ylim=(len(answer["ranks"]) - 0.5, -0.5),
-           xlim=(0, answer["makespan"]), xlabel="time, units of a forward", ylabel="rank",
-           title=f"{answer['schedule']}, p = {answer['p']}, m = {answer['m']}: "
-                 f"bubble {100 * answer['bubble_fraction']:.1f} % of the step")
-    return ax
+_FORWARD, _BACKWARD, _INPUT, _WEIGHT, _RECOMPUTE, _OPTIMIZER = (
+    "#56b4e9", "#0072b2", "#00457c", "#009e73", "#e69f00", "#cc79a7")
+_BAD, _IDLE, _EDGE = "#d55e00", "#e6e6e6", "#9a9a9a"
+# By the words of Tasks.category_names; all else that computes is grey.
+_CATEGORIES = {"compute.forward": ("forward", _FORWARD),
+               "compute.backward": ("backward", _BACKWARD),
+               "compute.dgrad": ("input gradient", _INPUT),
+               "compute.wgrad": ("weight gradient", _WEIGHT),
+               "compute.recompute": ("recomputation", _RECOMPUTE),
+               "optimizer": ("optimizer", _OPTIMIZER)}
+_ACTIONS = {"F": ("forward", _FORWARD), "B": ("backward", _BACKWARD),
+            "I": ("input gradient", _INPUT), "W": ("weight gradient", _WEIGHT)}
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
-def _put_slot(ax: Any, rank: int, action: str, start: float, times: Mapping[str, float],
-              narrow: float) -> None:
-    parts = action.strip("()").split("|")
-    width = (sum(_duration(part[0], times) for part in parts) if len(parts) == 1
-             else times.get("FB", sum(_duration(part[0], times) for part in parts)))
-    for k, part in enumerate(parts):
-        ax.barh(rank - 0.2 * (len(parts) - 1) + 0.4 * k, width, left=start,
-                height=0.8 / len(parts), color=_KINDS[part[0]], edgecolor="white", linewidth=0.5)
-    if width > 2 * narrow:
-        ax.text(start + width / 2, rank, parts[0][1:].split(".")[0], ha="center", va="center",
-                fontsize=7, color="white")
+def _axes(ax: "Optional[Axes]", width: float, height: float) -> "Axes":
+    if ax is not None:
+        return ax
+    made: "Axes" = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return made
 
 
-def timeline(result: Result, ranks: Optional[str] = "one-per-stage", ax: Any = None) -> Any:
-    """What ranks compute over a step: one row a rank, gaps are idle."""
+def _unit(longest_s: float) -> Tuple[float, str]:
+    """Seconds of the unit in which a time has digits before the point, and its name."""
+    return next((unit for unit in _UNITS if longest_s >= unit[0]), _UNITS[-1])
+
+
+def _rows(ax: "Axes", names: List[str]) -> None:
+    """One row each, the first on top, without a frame around them."""
+    ax.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.4, -0.6))
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _legend(ax: "Axes", drawn: Dict[str, Any]) -> None:
+    """Below the axes, where nothing is covered."""
+    ax.legend(drawn.values(), drawn.keys(), ncols=max(1, len(drawn)), loc="upper left",
+              bbox_to_anchor=(0, -0.55 / _height(ax)), frameon=False, fontsize=8,
+              handlelength=1.2, borderaxespad=0)
+
+
+def _height(ax: "Axes") -> float:
+    """Inches of the axes."""
+    figure = ax.get_figure()
+    return float(ax.get_position().height * figure.get_size_inches()[1]) if figure else 1.0
+
+
+def timeline(of: Union[Result, Schedule], ranks: str = "one-per-stage",
+             ax: "Optional[Axes]" = None) -> "Axes":
+    """When ranks compute: a row a rank, grey where it idles or waits.
+
+    Of a run, of `ranks` as in Result.tasks; of a schedule all, with the numbers of micro-batches
+    where there is room for them.
+    """
+    return _schedule(of, ax) if isinstance(of, Schedule) else _run(of, ranks, ax)
+
+
+def _run(result: Result, ranks: str, ax: "Optional[Axes]") -> "Axes":
     tasks = result.tasks(ranks)
-    computes = np.char.startswith(np.array(tasks.category_names)[tasks.category], "compute")
     shown = np.unique(tasks.rank)
-    ax = _axes(ax, 10, 0.4 * len(shown) + 1.2)
+    ends = tasks.start_ps + tasks.dur_ps
+    scale, unit = _unit(float(ends.max()) * 1e-12)
+    ax = _axes(ax, 10, 0.42 * len(shown) + 1.3)
     drawn: Dict[str, Any] = {}
-    for row, rank in enumerate(shown):
-        for number, name in enumerate(tasks.phase_names):
-            of = computes & (tasks.rank == rank) & (tasks.phase == number)
+    idle = ax.barh(range(len(shown)), ends.max() * 1e-12 / scale, height=0.8, color=_IDLE)
+    for number, category in enumerate(tasks.category_names):
+        name, colour = _CATEGORIES.get(category, ("other computation", _EDGE))
+        computes = (tasks.category == number) & tasks.of(stream="compute")
+        for row, rank in enumerate(shown):
+            of = computes & (tasks.rank == rank)
             if of.any():
-                spans = np.stack([tasks.start_ps[of] * 1e-12, tasks.dur_ps[of] * 1e-12], axis=1)
-                bars = ax.broken_barh(spans.tolist(), (row - 0.4, 0.8),
-                                      facecolors=_PHASES.get(name, "#999999"))
-                drawn.setdefault(name, bars)
-    ax.set(yticks=range(len(shown)), yticklabels=[f"rank {rank}" for rank in shown],
-           ylim=(len(shown) - 0.5, -0.5), xlabel="time, s", title=f"step {result.step_time_s:.4g} s")
-    ax.set_xlim(left=0)
-    ax.legend(drawn.values(), drawn.keys(), ncols=4, loc="lower right", fontsize=8)
+                spans = _joined(tasks.start_ps[of], ends[of]) * 1e-12 / scale
+                drawn[name] = ax.broken_barh(spans.tolist(), (row - 0.4, 0.8), facecolors=colour)
+    _rows(ax, [f"rank {rank}" for rank in shown])
+    ax.set(xlabel=f"time, {unit}", xlim=(0, ends.max() * 1e-12 / scale))
+    ax.set_title(f"step {result.step_time_s / scale:.4g} {unit}, MFU {100 * result.mfu:.1f} %",
+                 loc="left", fontsize=10)
+    _legend(ax, {**drawn, "idle": idle})
     return ax
 
 
-def breakdown(result: Result, ax: Any = None) -> Any:
-    """Seconds of a step by what they go to, mean over GPUs; waiting is hatched."""
-    parts = {name: s for name, s in result.breakdown.items() if s > 1e-4 * result.step_time_s}
-    ax = _axes(ax, 7, 0.35 * len(parts) + 1)
-    for row, (name, seconds) in enumerate(parts.items()):
-        idle = name.startswith(_IDLE)
-        ax.barh(row, seconds, color="#dddddd" if idle else "#0072b2", hatch="////" if idle else None,
-                edgecolor="#888888" if idle else "none")
-        ax.text(seconds, row, f" {100 * seconds / result.step_time_s:.1f} %", va="center",
-                fontsize=8)
-    ax.set(yticks=range(len(parts)), yticklabels=[name.replace("_", " ") for name in parts],
-           ylim=(len(parts) - 0.5, -0.5), xlabel="s of a step, mean over GPUs")
-    ax.margins(x=0.12)
+def _joined(start: "np.ndarray[Any, Any]", end: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    """(start, length) of spans of tasks that follow one another without a gap, in order of time."""
+    order = np.argsort(start)
+    start, end = start[order], end[order]
+    first = np.concatenate([[True], start[1:] > end[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    return np.stack([start[first], end[last] - start[first]], axis=1)
+
+
+def _schedule(order: Schedule, ax: "Optional[Axes]") -> "Axes":
+    report = order.report
+    ax = _axes(ax, 10, 0.42 * len(report["ranks"]) + 1.3)
+    idle = ax.barh(range(len(report["ranks"])), report["makespan"], height=0.8, color=_IDLE)
+    drawn: Dict[str, Any] = {}
+    for rank in report["ranks"]:
+        for action, start, duration in zip(rank["actions"], rank["start"], rank["duration"]):
+            _slot(ax, (rank["rank"], start, duration), action, drawn, report["makespan"])
+    _rows(ax, [f"rank {rank['rank']}" for rank in report["ranks"]])
+    ax.set(xlabel=f"time, {order.unit}", xlim=(0, report["makespan"]))
+    ax.set_title(f"{report['schedule']}, {report['p']} ranks, {report['m']} micro-batches: "
+                 f"bubble {100 * order.bubble_fraction:.1f} %", loc="left", fontsize=10)
+    _legend(ax, {**drawn, "idle": idle})
     return ax
 
 
-def memory(result: Result, ax: Any = None) -> Any:
-    """GiB of a GPU of each stage at its fullest moment, and what there is."""
+def _slot(ax: "Axes", box: Tuple[int, float, float], action: str, drawn: Dict[str, Any],
+          makespan: float) -> None:
+    """A pass; of two that overlap both, one below the other."""
+    rank, start, duration = box
+    parts = action.strip("()").split("|")
+    height = 0.8 / len(parts)
+    for k, part in enumerate(parts):
+        name, colour = _ACTIONS[part[0]]
+        drawn[name] = ax.barh(rank - 0.4 + height * (k + 0.5), duration, left=start, height=height,
+                              color=colour, edgecolor="white", linewidth=0.6)
+        number = part[1:].split(".")[0]
+        if duration > makespan * 0.008 * len(number):
+            ax.text(start + duration / 2, rank - 0.4 + height * (k + 0.5), number, ha="center",
+                    va="center_baseline", fontsize=7, clip_on=True,
+                    color="black" if colour == _FORWARD else "white")
+
+
+def breakdown(*results: Result, names: Optional[List[str]] = None,
+              ax: "Optional[Axes]" = None) -> "Axes":
+    """Where the time of a step goes, mean over GPUs; waiting is hatched. Several runs lie side by
+    side, `names` beside them."""
+    longest = max(result.step_time_s for result in results)
+    parts = [part for part in results[0].breakdown
+             if any(r.breakdown[part] > 1e-3 * longest for r in results)]
+    scale, unit = _unit(longest)
+    ax = _axes(ax, 7, 0.16 * len(parts) * (len(results) + 1) + 1.1)
+    height, drawn = 0.8 / len(results), {}
+    for k, result in enumerate(results):
+        seconds = np.array([result.breakdown[part] for part in parts])
+        rows = np.arange(len(parts)) - 0.4 + height * (k + 0.5)
+        colour = (_BACKWARD, _RECOMPUTE, _WEIGHT, _OPTIMIZER)[k % 4]
+        bars = ax.barh(rows, seconds / scale, height=0.9 * height, color=colour)
+        drawn[names[k] if names else result.name] = bars
+        for bar, part, row, value in zip(bars, parts, rows, seconds):
+            if part.startswith(("bubble_", "exposed_")):
+                bar.set(facecolor="white", edgecolor=colour, hatch="/////", linewidth=0.8)
+            ax.text(value / scale, row, f" {100 * value / result.step_time_s:.1f} %",
+                    va="center_baseline", fontsize=8)
+    _rows(ax, [part.replace("_", " ") for part in parts])
+    ax.set(xlabel=f"{unit} of a step, mean over GPUs; hatched: waiting")
+    ax.margins(x=0.1)
+    if len(results) > 1:
+        ax.legend(drawn.values(), drawn.keys(), frameon=False, fontsize=8, loc="lower right")
+    return ax
+
+
+def memory(result: Result, ax: "Optional[Axes]" = None) -> "Axes":
+    """What a GPU of each stage holds at its fullest moment; a stage that does not fit is red."""
     gib = np.array(result.memory["peak_bytes"]) / 2**30
-    capacity = result.memory["capacity_bytes"] / 2**30
-    ax = _axes(ax, 7, 0.35 * len(gib) + 1.2)
-    ax.barh(range(len(gib)), gib, color=["#0072b2" if x <= capacity else "#d55e00" for x in gib])
-    ax.axvline(capacity, color="black", linestyle="--", linewidth=1)
-    ax.text(capacity, -0.7, f"{capacity:.0f} GiB", ha="right", fontsize=8)
-    ax.set(yticks=range(len(gib)), yticklabels=[f"stage {i}" for i in range(len(gib))],
-           ylim=(len(gib) - 0.5, -1), xlabel="GiB of a GPU at the fullest moment")
+    room = np.array(result.memory["stage_capacity_bytes"]) / 2**30
+    ax = _axes(ax, 7, 0.34 * len(gib) + 1.1)
+    rows = np.arange(len(gib))
+    ax.barh(rows, gib, color=np.where(gib <= room, _BACKWARD, _BAD))
+    ax.vlines(room, rows - 0.5, rows + 0.5, color="black", linewidth=1.2)
+    for row, (used, capacity) in enumerate(zip(gib, room)):
+        ax.text(used, row, f" {used:.1f}", va="center_baseline", fontsize=8,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8})
+    _rows(ax, [f"stage {stage}" for stage in rows])
+    ax.set(xlabel="GiB of a GPU at its fullest moment; line: what there is",
+           xlim=(0, 1.1 * max(gib.max(), room.max())))
     return ax
 
 
-def pareto(layouts: Any, ax: Any = None) -> Any:
-    """Of `trainyard.plan(...)`: step time over memory, the best rows and what nothing beats."""
-    ax = _axes(ax, 7, 4.5)
-
-    def xy(rows: Any) -> Tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
-        return (np.array([row["peak_memory_bytes"] for row in rows]) / 2**30,
-                np.array([row["step_time_s"] for row in rows]))
-    ax.scatter(*xy(layouts.report["rows"]), color="#56b4e9", label="the best by the objective")
-    front = sorted(layouts.report["pareto"], key=lambda row: row["peak_memory_bytes"])
-    ax.plot(*xy(front), "o-", color="#d55e00", markersize=4, label="nothing beats them")
-    ax.set(xlabel="GiB of the fullest GPU", ylabel="step, s", title="layouts that fit")
-    ax.legend(fontsize=8)
-    return ax
-
-
-def goodput(fleet: Mapping[str, Any], ax: Any = None) -> Any:
-    """Of `result.fleet()`: goodput over the number of GPUs."""
+def pareto(layouts: Layouts, ax: "Optional[Axes]" = None) -> "Axes":
+    """Step time over memory: the best layouts of a search, and those that nothing beats."""
     ax = _axes(ax, 7, 4)
-    sizes = fleet["sizes"]
-    ax.semilogx([s["gpus"] for s in sizes], [100 * s["goodput"] for s in sizes], "o-",
-                color="#0072b2", label="spares enough, best checkpoints")
-    ax.plot(fleet["gpus"], 100 * fleet["goodput"], "D", color="#d55e00", label="this job")
-    ax.set(xlabel="GPUs of the job", ylabel="goodput, %", ylim=(0, 100))
-    ax.grid(True, which="both", alpha=0.3)
-    ax.legend(fontsize=8)
+    front = sorted(layouts.report["pareto"], key=lambda row: float(row["peak_memory_bytes"]))
+    ax.plot(*_points(front), ".-", color=_BAD, label="nothing beats them")
+    ax.scatter(*_points(layouts.report["rows"]), s=36, facecolors="none", edgecolors=_BACKWARD,
+               zorder=3, label=f"the best {len(layouts.report['rows'])}")
+    for row in layouts.report["rows"][:1]:
+        x, y = _points([row])
+        words = ", ".join(f"{name} {row['layout.' + name]}"
+                          for name in ("tensor", "pipeline", "data") if "layout." + name in row)
+        ax.annotate(words, (x[0], y[0]), (0, -14), textcoords="offset points", fontsize=8,
+                    ha="center")
+    ax.set(xlabel="memory of the fullest GPU, GiB", ylabel="step, s")
+    ax.margins(0.12)
+    ax.grid(alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8)
+    return ax
+
+
+def _points(rows: List[Dict[str, Any]]) -> Tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
+    return (np.array([row["peak_memory_bytes"] for row in rows]) / 2**30,
+            np.array([row["step_time_s"] for row in rows]))
+
+
+def goodput(weeks: Weeks, ax: "Optional[Axes]" = None) -> "Axes":
+    """What failures leave of the time, over the number of GPUs; the diamond is the job."""
+    ax = _axes(ax, 7, 3.6)
+    sizes = weeks.report["sizes"]
+    ax.semilogx([size["gpus"] for size in sizes], [size["goodput"] for size in sizes], ".-",
+                base=2, color=_BACKWARD, label="the same job on other numbers of GPUs")
+    ax.plot(weeks.report["gpus"], weeks.goodput, "D", color=_BAD, label="this job")
+    ax.set(xlabel="GPUs", ylabel="goodput", ylim=(0, 1.02))
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.yaxis.set_major_formatter(PercentFormatter(1))
+    ax.grid(alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8, loc="lower left")
     return ax

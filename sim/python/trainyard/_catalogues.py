@@ -1,0 +1,108 @@
+"""What a run file can name, and its keys; first run files; tables."""
+import ctypes
+import re
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from . import _library as c
+from ._source import Settings, settings
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A pandas DataFrame where pandas is installed, else a list of dictionaries."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return [dict(row) for row in rows]
+    return pd.DataFrame(list(rows))
+
+
+def catalogue(what: str) -> List[Tuple[str, str]]:
+    """(name, what it is) of each entry; what stands behind an empty line is no entry."""
+    entries = c.call_text(c.lib.ty_list, c.encode(what)).split("\n\n")[0].splitlines()
+    words = [(line.split(None, 1) + [""])[:2] for line in entries]
+    return [(name, about) for name, about in words]
+
+
+def listed(what: Optional[str] = None) -> Any:
+    """A catalogue as a table of name, about and source; left out: of the catalogues there are.
+
+    Of "schedules", "models", "families", "gpus", "clusters", "fabrics", "frameworks",
+    "collectives", "formats", "figures"; keys of run files are `trainyard.keys()`.
+    """
+    if what is None:
+        return table(_catalogues())
+    if what in ("keys", "schema", "layer"):
+        raise c.Error(f"list {what}: no table of names; trainyard.keys() is one", 2)
+    found = [(name, re.fullmatch(r"(.*?)(?: \[([^\[]*)\])?", about))
+             for name, about in catalogue(what)]
+    return table([{"name": name, "about": words[1], "source": words[2] or ""}
+                  for name, words in found if words])
+
+
+def _catalogues() -> Sequence[Mapping[str, str]]:
+    about, i = ctypes.c_char_p(), 0
+    names: List[Mapping[str, str]] = []
+    while True:
+        name = c.lib.ty_list_name(i, ctypes.byref(about))
+        if name is None:
+            return names
+        names.append({"name": name.decode(), "about": (about.value or b"").decode()})
+        i += 1
+
+
+def preset(what: str, name: str) -> str:
+    """A preset of "models", "gpus", "clusters", "fabrics" or "frameworks" as a section of a run
+    file, with the reason for each value."""
+    return c.call_text(c.lib.ty_list_preset, c.encode(what), c.encode(name))
+
+
+def keys() -> Any:
+    """All keys of run files as a table: name, accepts, default, doc, required."""
+    pointer = ctypes.POINTER(c.Keys)()
+    c.call(c.lib.ty_keys_new, ctypes.byref(pointer))
+    owned = c.Owned(c.lib.ty_keys_free, pointer)
+    found = [pointer.contents.key[i] for i in range(pointer.contents.n)]
+    rows = [{"name": key.name.decode(), "accepts": key.accepts.decode(),
+             "default": (key.fallback or b"").decode(), "doc": key.doc.decode(),
+             "required": key.required} for key in found]
+    del owned
+    return table(rows)
+
+
+def init(model: Optional[str] = None, cluster: Optional[str] = None, gpus: int = 0) -> str:
+    """A commented run file with a layout that fits, as text.
+
+    model       a preset, or the path of a Hugging Face config.json
+    cluster     a preset, or a GPU of a cluster that is then spelled out
+    gpus        0: as few nodes as it fits into
+    """
+    options = c.InitOptions(c.encode(model), c.encode(cluster), gpus, None)
+    return c.call_text(c.lib.ty_init, ctypes.byref(options))
+
+
+class Job(NamedTuple):
+    """A job of another stack as a run file, and lines about what is not in it as it stood there."""
+    run_file: str
+    notes: str
+
+
+def import_job(form: str, *paths: c.PathLike, gpus: int = 0, cluster: Optional[str] = None,
+               env: Settings = None) -> Job:
+    """Reads scripts and configurations of a job of another stack, "megatron" or another that
+    `trainyard help import` tells of, as a run file with the origin of each value beside it.
+
+    Scripts are read, never run; `env` is what they find in their environment, {"NNODES": 4}.
+    """
+    files, given = c.Texts(paths), c.Texts(settings(env))
+    options = c.ImportJobOptions(c.encode(form), files.pointer, files.n, gpus, c.encode(cluster),
+                                 given.pointer, given.n)
+    run_file, notes = ctypes.c_void_p(), ctypes.c_void_p()
+    c.call(c.lib.ty_import_job, ctypes.byref(options), ctypes.byref(run_file),
+           ctypes.byref(notes))
+    return Job(c.take_text(run_file), c.take_text(notes))
+
+
+def version() -> str:
+    """Of the library."""
+    found: bytes = c.lib.ty_version()
+    return found.decode()
