@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* The module core.wasm (web.c), compressed by gzip, as base64: one line of n characters, which ends
- * with a zero; static. NULL where it was not built in: meson setup -Dwasm=enabled. */
+/* The module core.wasm (web.c), compressed, as n letters that may stand in HTML as they are, and a
+ * zero: what unpackCore of host.js takes; static. NULL where it was not built in: meson setup
+ * -Dwasm=enabled. */
 const char *ty_wasm_core(size_t *n);
 
 #endif

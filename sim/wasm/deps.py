@@ -19,7 +19,7 @@ RELEASE = "bookworm"  # whose emcc the recipe is tried with
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = ["libyaml", "gsl", "zlib", "libcsv", "yajl"]
-FLAGS = ["-O2", "-DNDEBUG", "-ffp-contract=off"]
+FLAGS = ["-Oz", "-DNDEBUG", "-ffp-contract=off"]
 # Two: a compiler takes 200 MB, and the library is compiled beside them.
 PARALLEL = 2
 

@@ -2,13 +2,15 @@
  *
  *   loadCore(bytes)          -> a core of this thread: core.call("schedule", {name: "1f1b", ...}) -> reply
  *   openCore(bytes, source)  -> one in a Worker, where there are Workers: await core.call(...)
- *   unpackCore(text)         -> bytes, of the module as a page carries it: base64 of gzip
+ *   unpackCore(text)         -> bytes, of the module as a page carries it (embed.py)
  *
  * A reply has a `status` as the command line's exit status (0 done, 1 the answer is no, 2 the request is
  * wrong, 3 its contents are, 4 a deadlock, exhausted memory, a defect) and `text`, or `error`, the messages.
- * docs/library.md has the calls. Addresses above 2 GiB arrive negative: hence ">>> 0". */
+ * A request may bring `files`, {path: text}, which the run file names. docs/library.md has the calls.
+ * Addresses above 2 GiB arrive negative: hence ">>> 0". */
 
 const ENOENT = 44, ENOSYS = 52; /* errno, as WASI and emscripten number them */
+const STAT_WORDS = 22, STAT_MODE = 3, STAT_SIZE = 10; /* struct stat of emscripten 3.1, in words */
 
 /* Columns of struct ty_tasks in its order, and tables of the names that some of them count. */
 const TASK_COLUMNS = [["start_ps", BigUint64Array], ["dur_ps", BigUint64Array], ["rank", Uint32Array],
@@ -17,8 +19,24 @@ const TASK_COLUMNS = [["start_ps", BigUint64Array], ["dur_ps", BigUint64Array], 
   ["category", Uint8Array]];
 const TASK_NAMES = ["kind_names", "stream_names", "phase_names", "category_names"];
 
-/* What the module asks of a system: a clock, standard output, and that nothing else is there. */
+function textAt(memory, at) {
+  const bytes = new Uint8Array(memory.buffer, at >>> 0);
+  return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
+}
+
+/* What the module asks of a system: a clock, standard output, the files of the request, and that nothing else
+ * is there. */
 function systemOf(module, state) {
+  /* Fills or takes the n pieces of a struct iovec; `total` receives how many bytes. */
+  const each = (pieces, n, total, move) => {
+    const view = new DataView(state.memory.buffer);
+    let moved = 0;
+    for (let i = 0, at = pieces >>> 0; i < n; i++, at += 8) {
+      moved += move(new Uint8Array(state.memory.buffer, view.getUint32(at, true), view.getUint32(at + 4, true)));
+    }
+    view.setUint32(total >>> 0, moved, true);
+    return 0;
+  };
   const known = {
     clock_time_get(clock, precision, at) {
       const now = clock === 0 ? Date.now() : performance.now();
@@ -26,22 +44,56 @@ function systemOf(module, state) {
       return 0;
     },
     fd_write(file, pieces, n, written) {
-      const view = new DataView(state.memory.buffer);
-      let total = 0;
-      for (let i = 0; i < n; i++) {
-        const at = view.getUint32((pieces >>> 0) + 8 * i, true), size = view.getUint32((pieces >>> 0) + 8 * i + 4, true);
-        state.output.push(new Uint8Array(state.memory.buffer, at, size).slice());
-        total += size;
+      return each(pieces, n, written, (piece) => {
+        state.output.push(piece.slice());
+        return piece.length;
+      });
+    },
+    fd_read(file, pieces, n, got) {
+      const open = state.open.get(file);
+      return open === undefined ? ENOSYS : each(pieces, n, got, (piece) => {
+        const bytes = open.bytes.subarray(open.at, open.at + piece.length);
+        piece.set(bytes);
+        open.at += bytes.length;
+        return bytes.length;
+      });
+    },
+    fd_seek(file, offset, from, now) {
+      const open = state.open.get(file);
+      if (open === undefined) {
+        return ENOSYS;
       }
-      view.setUint32(written >>> 0, total, true);
+      open.at = Number(offset) + [0, open.at, open.bytes.length][from];
+      new DataView(state.memory.buffer).setBigUint64(now >>> 0, BigInt(open.at), true);
       return 0;
     },
+    fd_close(file) {
+      state.open.delete(file);
+      return 0;
+    },
+    __syscall_openat(folder, path) {
+      const bytes = state.files.get(textAt(state.memory, path));
+      if (bytes === undefined) {
+        return -ENOENT;
+      }
+      state.open.set(++state.last, {bytes, at: 0});
+      return state.last;
+    },
+    __syscall_stat64(path, at) {
+      const bytes = state.files.get(textAt(state.memory, path));
+      if (bytes === undefined) {
+        return -ENOENT;
+      }
+      const words = new Uint32Array(state.memory.buffer, at >>> 0, STAT_WORDS).fill(0);
+      words[STAT_MODE] = 0o100444;
+      words[STAT_SIZE] = bytes.length;
+      return 0;
+    },
+    __syscall_faccessat: (folder, path) => (state.files.has(textAt(state.memory, path)) ? 0 : -ENOENT),
     proc_exit(status) {
       throw new Error(`the program ended with ${status}`);
     },
     emscripten_notify_memory_growth() {},
-    __syscall_openat: () => -ENOENT,
-    __syscall_stat64: () => -ENOENT,
     __syscall_getcwd: () => -ENOENT,
   };
   const imports = {};
@@ -70,7 +122,7 @@ class Core {
 
   /* A new instance: memory that a large run took is only given back with the old one. */
   renew() {
-    this.state = {output: [], memory: null};
+    this.state = {memory: null, output: [], files: new Map(), open: new Map(), last: 2};
     const {exports} = new WebAssembly.Instance(this.module, systemOf(this.module, this.state));
     this.exports = exports;
     this.state.memory = exports.memory;
@@ -88,8 +140,7 @@ class Core {
   }
 
   textAt(at) {
-    const bytes = new Uint8Array(this.state.memory.buffer, at >>> 0);
-    return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
+    return at !== 0 ? textAt(this.state.memory, at) : "";
   }
 
   /* Copies bytes into the module; 0: there is no room. */
@@ -139,9 +190,22 @@ class Core {
     return tasks;
   }
 
-  ask(name, request) {
+  /* Other files than those of the call before get another number, by which the module tells runs apart. */
+  bring(files) {
+    const same = ([path, text]) => this.texts !== undefined && this.texts[path] === text;
+    const entries = Object.entries(files);
+    if (this.texts === undefined || entries.length !== this.state.files.size || !entries.every(same)) {
+      this.texts = {...files};
+      this.state.files = new Map(entries.map(([path, text]) => [path, new TextEncoder().encode(text)]));
+      this.number = (this.number || 0) + 1;
+    }
+    return this.number;
+  }
+
+  ask(name, {files, ...request}) {
     this.state.output = [];
-    const pairs = Core.pairs(request);
+    const number = this.bring(files || {});
+    const pairs = Core.pairs(files ? {...request, files: number} : request);
     const call = this.put(new TextEncoder().encode(name)), bytes = this.put(pairs);
     const answered = call !== 0 && bytes !== 0;
     const at = answered ? this.exports.ty_web_call(call, bytes, pairs.length) : 0;
@@ -154,7 +218,7 @@ class Core {
     if (error !== 0) {
       return {status, error: this.textAt(error)};
     }
-    const reply = {status, text: text !== 0 ? this.textAt(text) : "", remarks: remarks !== 0 ? this.textAt(remarks) : ""};
+    const reply = {status, text: this.textAt(text), remarks: this.textAt(remarks)};
     if (tasks !== 0) {
       reply.tasks = this.tasksAt(tasks);
     }
@@ -183,8 +247,26 @@ async function loadCore(bytes) {
   return new Core(bytes instanceof WebAssembly.Module ? bytes : await WebAssembly.compile(bytes));
 }
 
+/* Bytes of letters: two are 13 bits, the lowest first, the last one alone is 6. */
+function bytesOf(text) {
+  const rank = new Uint8Array(127), bytes = new Uint8Array((text.length * 13) >> 4);
+  for (let letter = 33, n = 0; letter < 127; letter++) {
+    rank[letter] = "&<\\".includes(String.fromCharCode(letter)) ? 0 : n++;
+  }
+  let held = 0, bits = 0, at = 0;
+  for (let i = 0; i < text.length; i += 2) {
+    const pair = i + 1 < text.length;
+    held |= (rank[text.charCodeAt(i)] + (pair ? 91 * rank[text.charCodeAt(i + 1)] : 0)) << bits;
+    for (bits += pair ? 13 : 6; bits >= 8; bits -= 8) {
+      bytes[at++] = held & 255;
+      held >>>= 8;
+    }
+  }
+  return bytes.subarray(0, at);
+}
+
 async function unpackCore(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const packed = bytesOf(text.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

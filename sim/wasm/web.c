@@ -7,10 +7,12 @@
  * The last run is kept: calls that ask about the same run file with the same settings (a report,
  * then columns of its tasks) simulate it once. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "sim/trainyard.h"
@@ -36,6 +38,25 @@ long sysconf(int name)
     }
 }
 
+/* What the module has, which never shrinks. */
+int getrusage(int who, struct rusage *usage)
+{
+    (void)who;
+    memset(usage, 0, sizeof(*usage));
+    /* in KiB */
+    usage->ru_maxrss = (long)(__builtin_wasm_memory_size(0) * (MEMORY_PAGE_B / 1024));
+    return 0;
+}
+
+/* Files are opened by the host, which has those of the request. Emscripten, asked for a module
+ * without its own JavaScript, would rather say that no file is permitted. */
+int __syscall_openat(int folder, const char *path, int flags, ...);
+long __syscall_open(const char *path, long flags, ...);
+long __syscall_open(const char *path, long flags, ...)
+{
+    return __syscall_openat(AT_FDCWD, path, (int)flags);
+}
+
 /* ---- requests ---- */
 
 struct request {
@@ -51,6 +72,17 @@ struct reply {
     char *remarks;  /* of ty_config_remarks; NULL: none */
     struct ty_tasks *tasks;
 };
+
+static bool has_word(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = words; n > 0 && (at = strstr(at, word)) != NULL; at++) {
+        if (at > words && at[-1] == ' ' && (at[n] == ' ' || at[n] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* The value behind a key; of a list the one after `last`, which NULL begins. */
 static const char *next(const struct request *r, const char *key, const char *last)
@@ -169,6 +201,9 @@ static int version(const struct request *r, struct reply *reply, struct ty_err *
 
 /* ---- runs ---- */
 
+/* Keys that say which run it is; "files" is the host's number for those that it has. */
+#define RUN_KEYS " name text set engine files"
+
 /* What is known of the run that is kept; each has what those before it have. */
 enum extent {
     PLANNED,
@@ -198,8 +233,7 @@ static size_t name_run(const struct request *r, char *key)
     size_t n = 0;
     for (const char *at = r->bytes; at < r->bytes + r->n;) {
         const char *value = at + strlen(at) + 1, *end = value + strlen(value) + 1;
-        if (strcmp(at, "name") == 0 || strcmp(at, "text") == 0 || strcmp(at, "set") == 0 ||
-            strcmp(at, "engine") == 0) {
+        if (has_word(RUN_KEYS, at)) {
             memcpy(key + n, at, (size_t)(end - at));
             n += (size_t)(end - at);
         }
@@ -339,7 +373,6 @@ static int check(const struct request *r, struct reply *reply, struct ty_err *er
 #define SCHEDULE_KEYS                                                                              \
     " name text pipeline micro_batches chunks group slices times stages format width svg_width"    \
     " palette bubbles"
-#define RUN_KEYS " name text set engine"
 #define PICTURE_KEYS                                                                               \
     " ranks detail window order counters steps args flows critical width palette bubbles"
 
@@ -357,22 +390,11 @@ static const struct call {
     {"digest", RUN_KEYS, true, digest},
     {"trace", RUN_KEYS " format" PICTURE_KEYS, true, trace},
     {"check", RUN_KEYS, true, check},
-    {"init", " model cluster gpus", false, init},
+    {"init", " model cluster gpus files", false, init},
     {"list", " what name", false, list},
     {"keys", " about", false, keys},
     {"version", "", false, version},
 };
-
-static bool has_word(const char *words, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *at = words; n > 0 && (at = strstr(at, word)) != NULL; at++) {
-        if (at > words && at[-1] == ' ' && (at[n] == ' ' || at[n] == '\0')) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Whether all keys of a request are known to the call, and those that it needs are there. */
 static int check_keys(const struct call *call, const struct request *r, struct reply *reply)

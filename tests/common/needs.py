@@ -24,6 +24,7 @@ PROGRAMS = {
     "clang-format": "clang-format",
     "clang-tidy": "clang-tidy",
     "cppcheck": "cppcheck",
+    "emcc": "emscripten",
     "fish": "fish",
     "gcc": "gcc",
     "groff": "groff-base",
@@ -39,6 +40,7 @@ PROGRAMS = {
     "shellcheck": "shellcheck",
     "slurmctld": "slurmctld",
     "slurmd": "slurmd",
+    "zopfli": "zopfli",
     "zsh": "zsh",
 }
 MODULES = {
