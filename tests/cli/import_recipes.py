@@ -108,6 +108,44 @@ data: {micro_batch_size: 1, global_batch_size: 64, seq_length: 2048}
 model: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, vocab_size: 1024}
 precision: {type: mixed_precision}
 """
+PYTHON = """# a recipe as NeMo 2 has them
+def model():
+    \'\'\'num_layers=99, and (tensor_parallelism: int = 99)\'\'\'
+    return run.Config(llm.LlamaModel, config=run.Config(llm.Llama3Config8B))
+
+def trainer(tensor_parallelism: int = 2, pipeline_parallelism: int = 4,
+            virtual_pipeline_parallelism: Optional[int] = None, num_nodes: int = 2,
+            num_gpus_per_node: int = 8, dtype: torch.dtype = torch.bfloat16):
+    return run.Config(nl.Trainer, num_nodes=num_nodes, plugins=bf16_mixed(),
+                      strategy=run.Config(nl.MegatronStrategy, sequence_parallel=True,
+                                          tensor_model_parallel_size=tensor_parallelism))
+
+def pretrain_recipe(performance_mode: bool = False):
+    data = run.Config(MockDataModule, seq_length=2_048, global_batch_size=8 * 16,
+                      micro_batch_size=1)
+    if performance_mode:
+        recipe = pretrain_performance_optimizations(recipe)
+
+def pretrain_performance_optimizations(recipe):
+    recipe.trainer.strategy.tensor_model_parallel_size = 8
+
+def finetune_recipe():
+    recipe.trainer.strategy.tensor_model_parallel_size = 1
+"""
+BRIDGE = """def mixtral_8x7b_pretrain_64gpu_h100_bf16_config():
+    cfg = mixtral_8x7b_pretrain_config()
+    cfg.mixed_precision = "bf16_mixed"
+    cfg.model.tensor_model_parallel_size = 1
+    cfg.model.pipeline_model_parallel_size = 4
+    cfg.model.expert_model_parallel_size = 8
+    cfg.train.global_batch_size = 256
+    cfg.train.micro_batch_size = 1
+    cfg.model.recompute_granularity = "selective"
+    cfg.model.recompute_modules = ["moe_act", "layernorm"]
+    cfg.ddp.overlap_grad_reduce = True
+    cfg.model.warp_drive = 3
+    return cfg
+"""
 MODEL = json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
                     "num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4,
                     "intermediate_size": 512, "vocab_size": 1000})
@@ -190,6 +228,24 @@ JOBS = [
                                "vocab_size: 1024", "num_layers: 2").replace(
          "parallel_size: 8", "parallel_size: 4"), "config.json": MODEL}, [],
      {"model.layers": "2", "model.hidden": "256", "model.ffn": "512", "model.bias": "false"}, {}),
+    ("nemo: a recipe of functions with defaults", "nemo", {"a.py": PYTHON}, [],
+     {"cluster.nodes": "2", "model.layers": "32", "model.ffn": "14336", "model.sequence": "2048",
+      "layout.tensor": "2", "layout.pipeline": "4", "layout.sequence_parallel": "true",
+      "layout.global_batch": "128", "model.dtype": "bf16", "schedule.chunks": None,
+      "layout.zero": "1"},
+     {"layout.tensor": "tensor_model_parallel_size, a.py:11",
+      "layout.global_batch": "global_batch_size, a.py:14",
+      "model.layers": "llm.Llama3Config8B, a.py:4"}),
+    ("nemo: a recipe of assignments, the world in its name", "nemo", {"a.py": BRIDGE}, [],
+     {"cluster.preset": "dgx-h100", "cluster.nodes": "8", "model.layers": "32",
+      "model.experts": "8", "layout.pipeline": "4", "layout.expert": "8", "model.dtype": "bf16",
+      "layout.recompute": "[moe_act, norm]", "framework.overlap_grad_reduce": "true"},
+     {"layout.pipeline": "cfg.model.pipeline_model_parallel_size, a.py:5",
+      "cluster.nodes": "a.py:1; 64 GPUs"}),
+    ("nemo: one recipe of two", "nemo",
+     {"a.py": BRIDGE + BRIDGE.replace("64gpu", "128gpu").replace("size = 4", "size = 8")},
+     ["--env", "RECIPE=mixtral_8x7b_pretrain_128gpu_h100_bf16_config"],
+     {"cluster.nodes": "16", "layout.pipeline": "8"}, {}),
     ("huggingface: a model and a world", "huggingface", {"config.json": MODEL}, ["--gpus", "4"],
      {"model.layers": "4", "layout.global_batch": "4"}, {}),
 ]
@@ -225,6 +281,17 @@ REFUSALS = [
     ("nemo: values that name each other", "nemo",
      {"a.yaml": NEMO.replace("doubled: 6", "doubled: ${.num_layers}")}, [],
      ["model.num_layers: its value is not known"]),
+    ("nemo: two recipes, and none is chosen", "nemo",
+     {"a.py": BRIDGE + BRIDGE.replace("64gpu", "128gpu")}, [],
+     ["2 recipes are in it", "mixtral_8x7b_pretrain_64gpu_h100_bf16_config, ", "--env RECIPE=NAME"]),
+    ("nemo: a value that is code", "nemo",
+     {"a.py": BRIDGE.replace("batch_size = 256", "batch_size = batch_of(256)")}, [],
+     ["a.py:7:5: cfg.train.global_batch_size: its value is not known: it is code",
+      "run_config.yaml"]),
+    ("nemo: an assignment below an if", "nemo",
+     {"a.py": BRIDGE.replace("    cfg.train.global", "    if fast:\n        cfg.train.global")}, [],
+     ["a.py:8:9: cfg.train.global_batch_size: whether it is given is not known: it stands below an "
+      "if"]),
     ("huggingface: no world", "huggingface", {"config.json": MODEL}, [], ["--gpus N"]),
 ]
 
@@ -240,6 +307,10 @@ TOLD = [
     ("words of NeMo that no table has", "nemo", {"a.yaml": NEMO}, [],
      ["#   model.warp_drive 3, a.yaml:24", "#   model.doubled 6"],
      ["model.warp_drive 3: not understood", "50257, GPT-2's"]),
+    ("what a helper sets is not known", "nemo", {"a.py": BRIDGE}, [],
+     ["#   cfg.model.warp_drive 3, a.py:12"],
+     ["a.py:2: mixtral_8x7b_pretrain_config: what this function sets is not known here",
+      "a.py:12: cfg.model.warp_drive 3: not understood"]),
     ("a world in a comment counts, and is told", "torchtitan",
      {"a.toml": "# for 64 A100 GPUs\n" + TITAN.replace("degree = 4\n[act", "degree = -1\n[act")},
      [], ["preset: dgx-a100-80g", "64 GPUs"], ["64 GPUs are said there alone"]),

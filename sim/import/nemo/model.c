@@ -1,8 +1,9 @@
-/* model.c - a model that stands elsewhere, as the flags that would describe it: settings that come
- * behind them count. */
+/* model.c - a model that stands elsewhere or is only named, as the flags that would describe it:
+ * settings that come behind them count. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/config/config.h"
 #include "sim/import/nemo/nemo.h"
 
 /* ---- lines of the section `model` ---- */
@@ -116,4 +117,70 @@ void ty_nemo_lines(struct ty_megatron *m, const char *lines, const struct ty_dra
     }
     put(m, "--hidden-dropout", dropout != NULL ? dropout : "0", from);
     put(m, "--attention-dropout", dropout != NULL ? dropout : "0", from);
+}
+
+/* ---- names ---- */
+
+/* Names of models in classes, recipes and on the hub, without what is no letter or digit and
+ * without "config"; the first that is inside counts, so longer ones come first. */
+static const struct {
+    const char *has, *preset;
+} models[] = {
+    {"llama31405b", "llama3-405b"},
+    {"llama3405b", "llama3-405b"},
+    {"llama3170b", "llama3-70b"},
+    {"llama370b", "llama3-70b"},
+    {"llama318b", "llama3-8b"},
+    {"llama38b", "llama3-8b"},
+    {"llama270b", "llama2-70b"},
+    {"mixtral8x22b", "mixtral-8x22b"},
+    {"mixtral8x7b", "mixtral-8x7b"},
+    {"deepseekv2lite", "deepseek-v2-lite"},
+    {"deepseekv2", "deepseek-v2"},
+    {"deepseekv3", "deepseek-v3"},
+    {"kimik2", "kimi-k2"},
+    {"qwen3235b", "qwen3-235b-a22b"},
+    {"qwen330b", "qwen3-30b-a3b"},
+    {"qwen3moe235b", "qwen3-235b-a22b"},
+    {"qwen3moe30b", "qwen3-30b-a3b"},
+    {"gptoss120b", "gpt-oss-120b"},
+    {"gptoss20b", "gpt-oss-20b"},
+    {"gpt3175b", "gpt3-175b"},
+    {"gpt175b", "gpt3-175b"},
+};
+
+static const char *plain_name(struct ty_draft *d, const char *name)
+{
+    char *plain = ty_arena_strndup(d->arena, name, strlen(name));
+    size_t n = 0;
+    for (const char *c = name; plain != NULL && *c != '\0'; c++) {
+        const char low = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+        if ((low >= 'a' && low <= 'z') || (low >= '0' && low <= '9')) {
+            plain[n++] = low;
+        }
+        if (n >= 6 && memcmp(plain + n - 6, "config", 6) == 0) {
+            n -= 6;
+        }
+    }
+    if (plain != NULL) {
+        plain[n] = '\0';
+    }
+    return plain != NULL ? plain : "";
+}
+
+void ty_nemo_named(struct ty_megatron *m, const char *name, const struct ty_draft_from *from)
+{
+    const char *plain = plain_name(m->draft, name);
+    for (size_t i = 0; i < TY_COUNT(models); i++) {
+        if (strstr(plain, models[i].has) != NULL) {
+            const struct ty_preset *preset =
+                ty_preset_find(ty_config_presets(TY_SECTION_MODEL, "preset"), models[i].preset);
+            if (preset != NULL) {
+                ty_nemo_lines(m, preset->text, from);
+                ty_draft_remark(m->draft, from, "the sizes are those of trainyard's %s",
+                                models[i].preset);
+            }
+            return;
+        }
+    }
 }

@@ -1,5 +1,5 @@
 /* nemo.c - `trainyard import nemo`: YAML of the launcher, of a run (run_config.yaml) or of
- * neuronx-distributed-training; and a model's config.json beside it. */
+ * neuronx-distributed-training; a recipe in Python; and a model's config.json beside them. */
 #include "sim/import/nemo/nemo.h"
 
 #include <string.h>
@@ -35,10 +35,35 @@ static void widen(struct ty_megatron *m)
     }
 }
 
+/* What recipes leave to the functions they call. */
+static void suppose(struct ty_megatron *m)
+{
+    static const char *const flags[] = {"--bf16", "--use-distributed-optimizer"};
+    static const struct ty_draft_from from = {.word = "as NeMo's recipes have it"};
+    for (size_t i = 0; i < TY_COUNT(flags); i++) {
+        const bool fp16 = i == 0 && ty_flags_find(&m->flags, "--fp16") != NULL;
+        if (ty_flags_find(&m->flags, flags[i]) == NULL && !fp16) {
+            ty_flags_put(&m->flags, flags[i], &from, NULL);
+            ty_draft_remark(m->draft, &from, "%s, which no line here says", flags[i]);
+        }
+    }
+}
+
+/* The model that a recipe only names, unless a config.json says it: the first that is known. */
+static void name_model(struct ty_megatron *m, const struct ty_flags *words)
+{
+    for (uint32_t i = 0; i < words->n && ty_flags_find(&m->flags, "--num-layers") == NULL; i++) {
+        if (strcmp(words->item[i].name, TY_NEMO_MODEL) == 0) {
+            ty_nemo_named(m, words->item[i].values[0].text, &words->item[i].from);
+        }
+    }
+}
+
 static void read_nemo(struct ty_draft *d)
 {
     struct ty_megatron m = {.draft = d, .flags = {.draft = d}};
     struct ty_flags words = {.draft = d};
+    bool python = false;
     for (uint32_t i = 0; i < d->n_files; i++) {
         if (ty_path_ends(d->files[i].path, ".json")) {
             read_model(&m, &d->files[i]);
@@ -46,7 +71,10 @@ static void read_nemo(struct ty_draft *d)
     }
     for (uint32_t i = 0; i < d->n_files; i++) {
         const struct ty_draft_file *file = &d->files[i];
-        if (!ty_path_ends(file->path, ".json")) {
+        if (ty_path_ends(file->path, ".py")) {
+            python = true;
+            ty_nemo_python(&words, file);
+        } else if (!ty_path_ends(file->path, ".json")) {
             const struct ty_doc *doc = ty_words_read(&words, file);
             if (doc != NULL) {
                 ty_nemo_resolve(&words, doc);
@@ -56,7 +84,11 @@ static void read_nemo(struct ty_draft *d)
     if (d->code < 0) {
         return;
     }
+    name_model(&m, &words);
     ty_nemo_words(&m, &words);
+    if (python) {
+        suppose(&m);
+    }
     widen(&m);
     ty_megatron_import(&m);
 }

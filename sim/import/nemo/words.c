@@ -172,6 +172,24 @@ static const struct row {
     {"model_type", IDLE, NULL},
     {"model_source", IDLE, NULL},
     {"name", IDLE, NULL},
+    {"plugins", CODE, NULL},
+    {"strategy", IDLE, NULL},
+    {"model", IDLE, NULL},
+    {"trainer", IDLE, NULL},
+    {"tokenizer", IDLE, NULL},
+    {"log", IDLE, NULL},
+    {"resume", IDLE, NULL},
+    {"performance_mode", IDLE, NULL},
+    {"pipeline_parallelism_type", IDLE, NULL},
+    {"use_distributed_sampler", IDLE, NULL},
+    {"dir", IDLE, NULL},
+    {"max_*", IDLE, NULL},
+    {"log_*", IDLE, NULL},
+    {"val_*", IDLE, NULL},
+    {"limit_*", IDLE, NULL},
+    {"callbacks", IDLE, NULL},
+    {"fn", IDLE, NULL},
+    {"accelerator", IDLE, NULL},
     {"defaults", IDLE, NULL},
 };
 
@@ -349,6 +367,7 @@ static void put_code(struct ty_megatron *m, const char *field, const struct ty_f
         {"trainer.precision", put_precision},
         {"precision.type", put_precision},
         {"mixed_precision", put_precision},
+        {"plugins", put_precision},
         {"optim.name", put_optimizer},
         {"optim.grad_sync_dtype", put_sync},
     };
@@ -423,6 +442,9 @@ void ty_nemo_words(struct ty_megatron *m, struct ty_flags *words)
         const struct ty_flag *word = &words->item[i];
         const char *field = field_of(m->draft, word->name);
         const struct row *row = field != NULL ? row_of(field) : NULL;
+        if (strcmp(word->name, TY_NEMO_MODEL) == 0) {
+            continue; /* of which one is the model, and the others are none */
+        }
         if (field == NULL) {
             ty_draft_idle(m->draft, &word->from);
         } else if (row != NULL) {
