@@ -80,7 +80,8 @@ static const char *not_llama(struct ty_hf_reader *r)
     static const char *const gates[] = {"silu", "swish", "swiglu"};
     for (size_t i = 0; i < TY_COUNT(needed); i++) {
         if (ty_hf_value(r, needed[i]) == NULL) {
-            return ty_arena_printf(r->arena, "it has no %s", needed[i]);
+            const char *why = ty_arena_printf(r->arena, "it has no %s", needed[i]);
+            return why != NULL ? why : needed[i];
         }
     }
     bool gated = ty_hf_value(r, "hidden_act") == NULL;
@@ -244,10 +245,11 @@ static void tell_unknown(struct ty_hf_reader *r, const struct ty_node *type)
             ty_hf_remark(r, node, node->key,
                          "not understood and left aside; if it is about the model's shape, give "
                          "what it means in the model section");
-        } else {
-            keys = ty_arena_printf(r->arena, "%s%s%.60s", keys != NULL ? keys : "",
-                                   keys != NULL ? ", " : "", node->key);
+            continue;
         }
+        keys = ty_arena_printf(r->arena, "%s%s%.60s", keys != NULL ? keys : "",
+                               keys != NULL ? ", " : "", node->key);
+        r->code = keys == NULL ? ty_fail_memory(r->err) : r->code;
     }
     if (keys != NULL) {
         const char *why = ty_arena_printf(r->arena, "not understood are %s", keys);

@@ -13,6 +13,12 @@
 #include "model/arch.h"
 #include "sim/document/yaml.h"
 
+/* A key that somebody has looked for: of a constant text, so many letters. */
+struct ty_hf_asked {
+    const char *key;
+    size_t length;
+};
+
 struct ty_hf_reader {
     struct ty_doc doc;
     const struct ty_node *root; /* of the decoder's keys: the document's, or a part of it */
@@ -21,7 +27,7 @@ struct ty_hf_reader {
     const char *text;    /* of the model section, so far */
     const char *remarks; /* lines, so far; NULL: none */
     int code;
-    const char *asked[256]; /* [n_asked]: keys that somebody has looked for */
+    struct ty_hf_asked asked[256]; /* [n_asked] */
     uint32_t n_asked;
 };
 
@@ -175,6 +181,10 @@ void ty_hf_put_shape(struct ty_hf_reader *r, const struct ty_hf_shape *shape);
 /* Special families. */
 void ty_hf_baichuan(struct ty_hf_reader *r, struct ty_hf_shape *shape);
 void ty_hf_bigcode(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_cohere(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_ernie(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_gpt2(struct ty_hf_reader *r, struct ty_hf_shape *shape);
+void ty_hf_hunyuan(struct ty_hf_reader *r, struct ty_hf_shape *shape);
 void ty_hf_chatglm(struct ty_hf_reader *r, struct ty_hf_shape *shape);
 void ty_hf_falcon(struct ty_hf_reader *r, struct ty_hf_shape *shape);
 void ty_hf_refined_web(struct ty_hf_reader *r, struct ty_hf_shape *shape);

@@ -7,18 +7,32 @@
 
 /* ---- values ---- */
 
+static bool is_same(const struct ty_hf_asked *asked, const char *key, size_t length)
+{
+    return asked->length == length && memcmp(asked->key, key, length) == 0;
+}
+
 /* Remembers that somebody asked for a key. */
 static void note_asked(struct ty_hf_reader *r, const char *key, size_t length)
 {
     for (uint32_t i = 0; i < r->n_asked; i++) {
-        if (strncmp(r->asked[i], key, length) == 0 && r->asked[i][length] == '\0') {
+        if (is_same(&r->asked[i], key, length)) {
             return;
         }
     }
-    const char *name = ty_arena_strndup(r->arena, key, length);
-    if (name != NULL && r->n_asked < TY_COUNT(r->asked)) {
-        r->asked[r->n_asked++] = name;
+    if (r->n_asked < TY_COUNT(r->asked)) {
+        r->asked[r->n_asked++] = (struct ty_hf_asked){key, length};
     }
+}
+
+/* The child of a mapping by the first letters of a text. */
+static const struct ty_node *child(const struct ty_node *map, const char *key, size_t length)
+{
+    const struct ty_node *node = map != NULL && map->kind == TY_NODE_MAP ? map->first : NULL;
+    while (node != NULL && (strncmp(node->key, key, length) != 0 || node->key[length] != '\0')) {
+        node = node->next;
+    }
+    return node;
 }
 
 static bool is_null(const struct ty_node *node)
@@ -31,13 +45,11 @@ static bool is_null(const struct ty_node *node)
 static const struct ty_node *value_of(struct ty_hf_reader *r, const char *key, size_t length)
 {
     const char *dot = memchr(key, '.', length);
-    const size_t outer_length = dot != NULL ? (size_t)(dot - key) : length;
-    const char *outer = ty_arena_strndup(r->arena, key, outer_length);
-    const struct ty_node *node = outer == NULL ? NULL : ty_node_child(r->root, outer);
-    note_asked(r, key, outer_length);
-    if (dot != NULL && node != NULL) {
-        const char *inner = ty_arena_strndup(r->arena, dot + 1, length - outer_length - 1);
-        node = inner != NULL && node->kind == TY_NODE_MAP ? ty_node_child(node, inner) : NULL;
+    const size_t outer = dot != NULL ? (size_t)(dot - key) : length;
+    const struct ty_node *node = child(r->root, key, outer);
+    note_asked(r, key, outer);
+    if (dot != NULL) {
+        node = child(node, dot + 1, length - outer - 1);
     }
     return node == NULL || is_null(node) ? NULL : node;
 }
@@ -106,6 +118,9 @@ unsigned long ty_hf_number(struct ty_hf_reader *r, const char *key, unsigned lon
     const struct ty_node *one = only(node);
     if (ty_hf_is_number(one, true)) {
         return strtoul(one->text, NULL, 10);
+    }
+    if (one->kind == TY_NODE_SCALAR && !one->quoted && strcmp(one->text, "false") == 0) {
+        return 0; /* Hunyuan's way to say none */
     }
     ty_hf_fail(r, node, key,
                node->kind == TY_NODE_LIST
@@ -180,6 +195,7 @@ void ty_hf_put_layers(struct ty_hf_reader *r, const char *key, const bool *in, u
 
 /* Keys with numbers, lists or mappings that say nothing of the shape. */
 static const char *const idle[] = {
+    "_from_model_config",
     "alibi_bias_max",
     "apply_query_key_layer_scaling",
     "apply_residual_connection_post_layernorm",
@@ -228,6 +244,8 @@ static const char *const idle[] = {
     "min_length",
     "moe_router_enable_expert_bias",
     "moe_router_topk_scaling_factor",
+    "moe_capacity",
+    "moe_use_aux_free",
     "mup_num_heads",
     "n_ctx",
     "n_positions",
@@ -327,7 +345,7 @@ static bool may_matter(const struct ty_node *value)
 static bool was_asked(const struct ty_hf_reader *r, const char *key)
 {
     for (uint32_t i = 0; i < r->n_asked; i++) {
-        if (strcmp(r->asked[i], key) == 0) {
+        if (is_same(&r->asked[i], key, strlen(key))) {
             return true;
         }
     }

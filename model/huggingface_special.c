@@ -35,7 +35,24 @@ void ty_hf_baichuan(struct ty_hf_reader *r, struct ty_hf_shape *shape)
     }
 }
 
+/* SantaCoder says so in a file of GPT-2's. */
+void ty_hf_gpt2(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    if (ty_hf_is_text(r, "attention_head_type", "multiquery")) {
+        shape->kv_heads = 1;
+    }
+}
+
 /* ---- parallel blocks ---- */
+
+/* What every Command R has may be said. */
+void ty_hf_cohere(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    shape->tied = ty_hf_flag(r, "use_embedding_sharing", shape->tied);
+    shape->gated = ty_hf_flag(r, "use_gated_activation", true);
+    shape->parallel = ty_hf_flag(r, "use_parallel_block", true);
+    (void)ty_hf_value(r, "use_parallel_embedding"); /* a layout of ranks */
+}
 
 /* Falcon 40B has a norm for each of its parallel blocks, Falcon 7B one for both. */
 static void falcon(struct ty_hf_reader *r, struct ty_hf_shape *shape, bool new_decoder)
@@ -126,6 +143,23 @@ void ty_hf_opt(struct ty_hf_reader *r, struct ty_hf_shape *shape)
 }
 
 /* ---- experts ---- */
+
+void ty_hf_ernie(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    shape->norm_kind = ty_hf_flag(r, "use_rmsnorm", true) ? TY_NORM_RMS : TY_NORM_LAYER;
+}
+
+/* Its keys are those of a platform. */
+void ty_hf_hunyuan(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    (void)ty_hf_value(r, "cla_share_factor");  /* of use_cla, which is refused */
+    (void)ty_hf_value(r, "use_mixed_mlp_moe"); /* shared experts, which are counted */
+    (void)ty_hf_value(r, "use_rotary_pos_emb");
+    (void)ty_hf_value(r, "org_vocab_size");
+    (void)ty_hf_value(r,
+                      "dense_list|num_media_embeds|mask_init_id"); /* of other heads and inputs */
+    shape->head_dim = ty_hf_number(r, "attention_head_dim", shape->head_dim);
+}
 
 void ty_hf_phimoe(struct ty_hf_reader *r, struct ty_hf_shape *shape)
 {

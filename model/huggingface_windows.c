@@ -21,7 +21,7 @@ static unsigned long letters(const struct ty_node *node)
 
 static unsigned long period_of(struct ty_hf_reader *r, const struct ty_hf_family *family)
 {
-    static const char key[] = "sliding_window_pattern|_sliding_window_pattern";
+    static const char key[] = "sliding_window_pattern|_sliding_window_pattern|layer_switch";
     const struct ty_node *node = ty_hf_value(r, key);
     const unsigned long period = node != NULL ? letters(node) : 0;
     return period > 0 ? period : ty_hf_number(r, key, family->period);
@@ -58,8 +58,8 @@ static const struct ty_node *repeated(struct ty_hf_reader *r)
 static bool listed(struct ty_hf_reader *r, bool *full, unsigned long layers)
 {
     const struct ty_node *list = ty_hf_value(r, "layer_types|attention_layers");
-    const struct ty_node *first =
-        list != NULL && list->kind == TY_NODE_LIST ? list->first : repeated(r);
+    const struct ty_node *again = repeated(r);
+    const struct ty_node *first = list != NULL && list->kind == TY_NODE_LIST ? list->first : again;
     const struct ty_node *item = first;
     for (unsigned long i = 0; i < layers && first != NULL; i++) {
         full[i] = !has_window(item);

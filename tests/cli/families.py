@@ -32,6 +32,14 @@ SAID = [
      {"mtp": "1"}),
     ({**LLAMA, "model_type": "gemma2", "sliding_window": 64}, [],
      {"norms": "4", "tied": "true", "window": "64", "window_period": "2", "kv_heads": "4"}),
+    ({**LLAMA, "model_type": "gpt_neo", "num_layers": 4, "num_heads": 8, "window_size": 64,
+      "max_position_embeddings": 512, "attention_layers": ["global", "local"] * 2,
+      "attention_types": [[["global", "local"], 2]]}, [],
+     {"full_layers": "[0, 2]", "window": "64", "bias": "outputs", "positions": "512"}),
+    ({**LLAMA, "model_type": "cohere2", "num_key_value_heads": 4, "layer_switch": 2,
+      "use_embedding_sharing": True, "use_parallel_block": True, "use_gated_activation": True,
+      "sliding_window": 64}, [], {"block": "parallel", "norm_kind": "layernorm-scale",
+                                  "tied": "true", "window_period": "2"}),
     ({**LLAMA, "model_type": "gpt_neox"}, [], {"block": "parallel", "norms": "2", "rotary": "25 %"}),
 ]
 

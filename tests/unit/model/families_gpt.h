@@ -48,6 +48,10 @@ static const struct family_row gpt_families[] = {
              EXACT(1124886528), ALL_BIASED, .tied = 1, .positions = 2048),
     GPT2_ROW("StarCoder", gpt_bigcode, 40, 6144, 48, 1, 24576, null, 49152, 8192, "",
              EXACT(15517456384), ALL_BIASED, .tied = 1, .positions = 8192),
+    GPT2_ROW(
+        "SantaCoder, first files", gpt2, 24, 2048, 16, 1, 8192, null, 49280, 2048,
+        ", \"architectures\": [\"GPT2LMHeadCustomModel\"], \"attention_head_type\": \"multiquery\"",
+        EXACT(1124886528), ALL_BIASED, .tied = 1, .positions = 2048),
     GPT2_ROW("GPT-J 6B", gptj, 28, 4096, 16, 16, 16384, null, 50400, 2048, "", EXACT(6050882784),
              .plain = 1, .shifts = 1, .mlp_bias = 1, .norms = 1, .head_bias = 1),
     GPT2_ROW("CodeGen 350M", codegen, 20, 1024, 16, 16, 4096, null, 51200, 2048, "",

@@ -64,8 +64,9 @@ static const struct family_row sparse_families[] = {
         ABOUT(21.8e9), .tied = 1, .experts = 64, .width = 1536, .shared = 3072, .router_bias = 1,
         .dense = 1),
     ROW("Hunyuan A13B", hunyuan_v1_moe, 32, 4096, 32, 8, 128, 3072, 128167,
-        ", \"head_dim\": 128, \"tie_word_embeddings\": true, \"num_experts\": 64, \"moe_topk\": "
-        "[8, 8], \"num_shared_expert\": [1, 1], \"moe_intermediate_size\": [3072, 3072]",
+        ", \"head_dim\": 128, \"tie_word_embeddings\": true, \"num_experts\": 64, \"n_group\": "
+        "false, \"moe_topk\": [8, 8], \"num_shared_expert\": [1, 1], \"moe_intermediate_size\": "
+        "[3072, 3072]",
         EXACT(80393183232), .tied = 1, .qk_head = 1, .experts = 64, .width = 3072, .shared = 3072),
     ROW("Ling-lite", bailing_moe, 28, 2048, 16, 4, 128, 5632, 126464,
         ", \"num_experts\": 64, \"num_experts_per_tok\": 6, \"moe_intermediate_size\": 1408, "
