@@ -146,6 +146,20 @@ BRIDGE = """def mixtral_8x7b_pretrain_64gpu_h100_bf16_config():
     cfg.model.warp_drive = 3
     return cfg
 """
+NEOX = """{
+  # as its files are, comments and all
+  "pipe-parallel-size": 2, "model_parallel_size": 2,
+  "num_layers": 8, "hidden-size": 1536, "num_attention_heads": 12, "seq_length": 1024,
+  "max_position_embeddings": 1024, "pos_emb": "rotary", "rotary_pct": 0.25,
+  "no_weight_tying": true, "gpt_j_residual": True, "activation": "swiglu",
+  "mlp_multiple_of": 256, "attention_config": [[["flash"], 8]],
+  "train_batch_size": 96, "train_micro_batch_size_per_gpu": 4, "gas": 3,
+  "zero_optimization": {"stage": 1, "overlap_comm": True},
+  "fp16": {"enabled": true, "loss_scale": 0}, "warp_drive": 3,
+  "tokenizer_type": "HFTokenizer", "vocab-file": "20B_tokenizer.json",
+  "checkpoint-activations": true,
+}
+"""
 MODEL = json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
                     "num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4,
                     "intermediate_size": 512, "vocab_size": 1000})
@@ -246,6 +260,14 @@ JOBS = [
      {"a.py": BRIDGE + BRIDGE.replace("64gpu", "128gpu").replace("size = 4", "size = 8")},
      ["--env", "RECIPE=mixtral_8x7b_pretrain_128gpu_h100_bf16_config"],
      {"cluster.nodes": "16", "layout.pipeline": "8"}, {}),
+    ("neox: the world follows from the batch", "neox", {"a.yml": NEOX}, [],
+     {"cluster.nodes": "4", "layout.tensor": "2", "layout.pipeline": "2", "layout.zero": "1",
+      "layout.micro_batch": "4", "layout.global_batch": "96", "layout.recompute": "full",
+      "model.hidden": "1536", "model.ffn": "2048", "model.mlp": "swiglu", "model.tied": "false",
+      "model.vocabulary": "50432", "model.block": "parallel", "model.norms": "2",
+      "model.bias": "true", "model.dtype": "fp16", "model.attention": "flash2",
+      "model.positions": "none", "model.rotary": "0.25"},
+     {"layout.pipeline": "pipe-parallel-size, a.yml:3", "cluster.nodes": "train_batch_size"}),
     ("huggingface: a model and a world", "huggingface", {"config.json": MODEL}, ["--gpus", "4"],
      {"model.layers": "4", "layout.global_batch": "4"}, {}),
 ]
@@ -292,6 +314,10 @@ REFUSALS = [
      {"a.py": BRIDGE.replace("    cfg.train.global", "    if fast:\n        cfg.train.global")}, [],
      ["a.py:8:9: cfg.train.global_batch_size: whether it is given is not known: it stands below an "
       "if"]),
+    ("neox: no world", "neox", {"a.yml": NEOX.replace('"train_batch_size": 96, ', "")}, [],
+     ["--gpus N, a multiple of 4", "hostfile"]),
+    ("neox: no model", "neox", {"a.yml": '{"train_batch_size": 8}'}, [],
+     ["num_layers: no file says it", "hidden_size: no file says it"]),
     ("huggingface: no world", "huggingface", {"config.json": MODEL}, [], ["--gpus N"]),
 ]
 
