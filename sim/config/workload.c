@@ -82,6 +82,28 @@ static void lay_out(struct ty_config *c, const struct ty_traced *job)
     l->micro_batch = l->micro_batches = l->global_batch = 1;
 }
 
+/* What is asked of a run that a trace cannot do. */
+static int refuse_options(const struct ty_config *c, struct ty_err *err)
+{
+    const struct ty_section *s = &c->sections[TY_SECTION_RUN];
+    const struct {
+        const char *key, *why;
+        bool given;
+    } rows[] = {
+        {"steps", "a trace is executed once; leave it out", c->run.steps != 1},
+        {"routing", "a trace has no tokens; leave it out", strcmp(c->run.routing, "balanced") != 0},
+        {"detail", "collectives of a trace are flows; leave it out, or bring them as GOAL",
+         c->run.detail == TY_RUN_STEPS},
+    };
+    int rc = 0;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const struct ty_place at = ty_section_place(s, rows[i].key);
+        rc = rows[i].given ? ty_fail_at(err, TY_EINPUT, &at, "run.%s: %s", rows[i].key, rows[i].why)
+                           : rc;
+    }
+    return rc;
+}
+
 static int load(struct ty_config *c, struct ty_err *err)
 {
     const struct ty_section *section = &c->sections[TY_SECTION_WORKLOAD];
@@ -93,6 +115,7 @@ static int load(struct ty_config *c, struct ty_err *err)
                           "workload.chakra: workload.goal is another trace; name one of them");
     }
     int rc = refuse_sections(c, err);
+    rc = rc < 0 || c->failed[TY_SECTION_RUN] ? rc : refuse_options(c, err);
     if (rc == 0) {
         rc = job != NULL ? read_trace(c, job, err) : ty_fail_memory(err);
         if (rc < 0) {

@@ -69,7 +69,9 @@ void ty_astra_about(struct ty_export *x, struct ty_out *readme)
         readme,
         "The switch has no congestion: a message takes the latency and its bytes, whatever else is "
         "on the way. direct1, one message of an all-to-all at a time, keeps a rank from sending "
-        "them all at once, each at full speed.\n\n"
+        "them all at once, each at full speed. Of groups that do not have all ranks ASTRA-sim "
+        "makes "
+        "rings, whatever system.json says: their all-to-alls are sends and receives here.\n\n"
         "What is lost: microseconds are whole, rounded so that the sums of a stream stay right "
         "(trainyard_ps has picoseconds), and a computation of none counts as 1 ns there. Of a rank "
         "one communication runs at a time, in the order in which they began here; receives are "

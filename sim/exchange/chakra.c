@@ -1,7 +1,10 @@
 /* chakra.c - Chakra execution traces: one file a rank, for ASTRA-sim and whoever else reads them.
  *
- * A task is a node; a send-receive, which every member of a group does at once, is two. Nodes are
- * numbered by when they began, so that what one waits for has a smaller number and comes before it:
+ * A task is a node. A send-receive, which every member of a group does at once, is two. An
+ * all-to-all of a part of the ranks is its messages, one send behind the other beside the receives:
+ * ASTRA-sim has rings for such groups, which would hand every block from neighbour to neighbour.
+ * Nodes are numbered by when they began, so that what one waits for has a smaller number and comes
+ * before it:
  *   data_deps  the task whose event it waits for
  *   ctrl_deps  the task before it on its stream; of a communication also that which began last
  *              before it. ASTRA-sim runs one communication of a rank at a time; in which order is
@@ -17,6 +20,7 @@
 #include <assert.h>
 #include <chakra.pb-c.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "sim/exchange/internal.h"
 
@@ -47,27 +51,53 @@ struct node {
 struct writer {
     struct ty_export *x;
     struct ty_out out;
+    uint64_t *first;                     /* [tasks + 1] number of its first node */
     ty_ps busy[TY_MAX_STREAMS];          /* sum of durations so far ... */
     uint64_t written_us[TY_MAX_STREAMS]; /* ... and of those written */
 };
 
-static uint64_t first_id(uint32_t task)
+/* How many messages a rank sends and receives in a collective that is written as these; 0: it is a
+ * node. The members are those of the task at hand. */
+static uint32_t messages_of(const struct writer *w, const struct ty_task *task)
 {
-    return 2 * (uint64_t)task + 1;
+    const uint32_t n = w->x->set.n, all = w->x->members.program->n_ranks;
+    if (task->own || n == 1 || task->span.kind->collective == NULL) {
+        return 0;
+    }
+    const enum ty_coll coll = ty_export_coll(task->span.kind);
+    return coll == TY_COLL_SEND_RECV ? 1 : coll == TY_COLL_ALL_TO_ALL && n < all ? n - 1 : 0;
 }
 
-static bool is_pair(const struct ty_task *task)
+static void find_members(const struct writer *w, const struct ty_task *task)
 {
-    return task->span.op->sync == TY_SYNC_GROUP &&
-           ty_export_coll(task->span.kind) == TY_COLL_SEND_RECV;
+    struct ty_export *x = w->x;
+    ty_members_of(&x->members, x->tasks.gang, x->tasks.member, task->span.op, &x->set);
 }
 
+/* Numbers the nodes of a rank. */
+static int number_nodes(struct writer *w)
+{
+    const struct ty_task_list *l = &w->x->tasks;
+    w->first = malloc((l->n + 1u) * sizeof(*w->first));
+    if (w->first == NULL) {
+        return ty_fail_memory(w->x->err);
+    }
+    w->first[0] = 1;
+    for (uint32_t i = 0; i < l->n; i++) {
+        find_members(w, &l->task[i]);
+        const uint32_t messages = messages_of(w, &l->task[i]);
+        w->first[i + 1] = w->first[i] + (messages > 0 ? 2 * messages : 1);
+    }
+    return 0;
+}
+
+/* A task is over when its last node is; of messages the last send and the last receive. */
 static void add_dep(const struct writer *w, uint32_t task, uint64_t *deps, size_t *n)
 {
-    deps[(*n)++] = first_id(task);
-    if (is_pair(&w->x->tasks.task[task])) {
-        deps[(*n)++] = first_id(task) + 1;
+    if (w->first[task + 1] - w->first[task] > 1) {
+        deps[(*n)++] = w->first[task + 1] - 2;
     }
+    deps[(*n)++] = w->first[task + 1] - 1;
 }
 
 static void add_deps(const struct writer *w, const struct ty_task *task, struct node *n)
@@ -131,7 +161,7 @@ static void begin(const struct writer *w, uint32_t number, ChakraProtoMsg__NodeT
 {
     const struct ty_task *task = &w->x->tasks.task[number];
     chakra_proto_msg__node__init(&n->node);
-    n->node.id = first_id(number);
+    n->node.id = w->first[number];
     n->node.type = type;
     n->node.start_time_micros = task->span.start / PS_PER_US;
     name_node(task, n);
@@ -176,7 +206,10 @@ static void put_computation(struct writer *w, uint32_t number)
     put(w, &n);
 }
 
-static void put_message_node(struct writer *w, uint32_t number, bool sends, uint32_t peer)
+/* One of the messages of a task: number k of those it sends, or of those it receives, which follow
+ * each other. */
+static void put_message_node(struct writer *w, uint32_t number, bool sends, uint32_t k,
+                             uint32_t peer, double bytes)
 {
     const struct ty_task_list *l = &w->x->tasks;
     const struct ty_task *task = &l->task[number];
@@ -185,8 +218,15 @@ static void put_message_node(struct writer *w, uint32_t number, bool sends, uint
           sends ? CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE
                 : CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE,
           &n);
-    n.node.id += !sends && is_pair(task);
-    add_i64(&n, "comm_size", (int64_t)ty_export_bytes(task->span.kind->bytes));
+    if (w->first[number + 1] - w->first[number] > 1) {
+        n.node.id += 2 * k + !sends;
+    }
+    if (k > 0) {
+        n.ctrl[0] = n.node.id - 2;
+        n.node.n_ctrl_deps = 1;
+        n.node.n_data_deps = 0;
+    }
+    add_i64(&n, "comm_size", (int64_t)ty_export_bytes(bytes));
     add_i32(&n, "comm_src", sends ? l->rank : peer);
     add_i32(&n, "comm_dst", sends ? peer : l->rank);
     add_i32(&n, "comm_tag", ty_members_tag(l->timeline->program, task->span.pass, task->span.op));
@@ -209,6 +249,20 @@ static void put_collective(struct writer *w, uint32_t number, enum ty_coll coll)
     put(w, &n);
 }
 
+/* To the next member and from the one before, to the one after next, ... */
+static void put_messages(struct writer *w, uint32_t number)
+{
+    const struct ty_task *task = &w->x->tasks.task[number];
+    const struct ty_member_set *set = &w->x->set;
+    const uint32_t n = set->n, messages = messages_of(w, task);
+    const bool whole = ty_export_coll(task->span.kind) == TY_COLL_SEND_RECV;
+    const double bytes = task->span.kind->bytes / (whole ? 1 : n);
+    for (uint32_t k = 0; k < messages; k++) {
+        put_message_node(w, number, true, k, set->ranks[(set->position + k + 1) % n], bytes);
+        put_message_node(w, number, false, k, set->ranks[(set->position + n - k - 1) % n], bytes);
+    }
+}
+
 static void put_task(struct writer *w, uint32_t number)
 {
     struct ty_export *x = w->x;
@@ -219,17 +273,16 @@ static void put_task(struct writer *w, uint32_t number)
         return;
     }
     if (op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV) {
-        put_message_node(w, number, op->sync == TY_SYNC_SEND,
-                         ty_members_peer(x->members.program, x->tasks.member, op));
+        put_message_node(w, number, op->sync == TY_SYNC_SEND, 0,
+                         ty_members_peer(x->members.program, x->tasks.member, op),
+                         task->span.kind->bytes);
         return;
     }
-    ty_members_of(&x->members, x->tasks.gang, x->tasks.member, op, &x->set);
+    find_members(w, task);
     if (x->set.n == 1) {
         put_computation(w, number);
-    } else if (is_pair(task)) {
-        const uint32_t n = x->set.n, at = x->set.position;
-        put_message_node(w, number, true, x->set.ranks[(at + 1) % n]);
-        put_message_node(w, number, false, x->set.ranks[(at + n - 1) % n]);
+    } else if (messages_of(w, task) > 0) {
+        put_messages(w, number);
     } else {
         put_collective(w, number, ty_export_coll(task->span.kind));
     }
@@ -244,14 +297,17 @@ static int write_rank(struct ty_export *x, uint32_t rank)
     metadata.version = (char *)(uintptr_t)TY_CHAKRA_VERSION;
     snprintf(name, sizeof(name), "trace.%u.et", (unsigned)rank);
     int rc = ty_task_list_fill(&x->tasks, &x->run->timeline, rank, x->err);
+    rc = rc < 0 ? rc : number_nodes(&w);
     rc = rc < 0 ? rc : ty_export_open(x, &w.out, name);
     if (rc < 0) {
+        free(w.first);
         return rc;
     }
     put_message(&w.out, &metadata.base);
     for (uint32_t i = 0; i < x->tasks.n; i++) {
         put_task(&w, i);
     }
+    free(w.first);
     return ty_export_close(x, &w.out, 0);
 }
 

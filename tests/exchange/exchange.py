@@ -52,6 +52,8 @@ JOBS = [
     ("experts over 4, gradients last",
      [*MOE, "layout.expert=4", "framework.overlap_grad_reduce=false"], 2e-3, 5e-4),
     ("experts over 4", [*MOE, "layout.expert=4"], 0.2, 5e-4),
+    ("experts over all 8, gradients last",
+     [*MOE, "layout.expert=8", "framework.overlap_grad_reduce=false"], 2e-3, 1e-3),
     ("context 4, ring of keys and values", ["layout.context=4"], 0.05, ALONE),
     ("tensor 2, pipeline 2, data 2, gradients last",
      ["layout.tensor=2", "layout.pipeline=2", "framework.overlap_grad_reduce=false"], 0.02, 0.02),

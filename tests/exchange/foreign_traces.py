@@ -180,6 +180,19 @@ def wrong_chakra(test):
     test.refuses("a layout beside it", "layout.tensor: the trace that workload names")
 
 
+def options(test):
+    """What of a run makes sense for a trace does what it says, the rest is refused."""
+    test.write([node(1, COMP, 100), node(2, COMP, 50, data=[1])], [node(1, COMP, 150)])
+    slow = test.seconds("small.yaml", "--set", "cluster.exceptions=[gpu 1 at 50 %]")
+    test.check("a slow GPU computes longer", slow == 300e-6, slow)
+    drawn = [test.seconds("small.yaml", "--set", "run.jitter=10 %", "--seed", s) for s in (1, 2, 1)]
+    test.check("jitter is drawn by the seed", drawn[0] == drawn[2] != drawn[1], drawn)
+    for key in ("steps=2", "routing=uniform", "detail=steps"):
+        done = test.call(test.folder, "run", "small.yaml", "--set", f"run.{key}")
+        test.check(f"run.{key} is refused", done.returncode == 3 and
+                   f"run.{key.split('=')[0]}: " in done.stderr, done.stderr)
+
+
 def halts(test):
     test.write([recv(1, 1, 0, 8, 1)], [node(1, COMP, 5)])
     test.refuses("a message that nobody sends", "deadlock", "rank 0", status=4)
@@ -263,6 +276,7 @@ def main():
         if chakra:
             small_chakra(test)
             wrong_chakra(test)
+            options(test)
             halts(test)
         else:
             print("# built without protobuf-c: Chakra is skipped")

@@ -254,10 +254,12 @@ class Astra:
         call = group, self.calls[group, r]
         self.calls[group, r] += 1
         size = x.attrs["comm_size"]
-        if kind == "all-to-all":
+        if kind == "all-to-all" and n == self.n:
             self.exchange(r, x, members, at, call, size // n)
             return
         steps = 2 * (n - 1) if kind == "all-reduce" else n - 1
+        if kind == "all-to-all":  # groups that are not everybody have a ring
+            steps = n * (n - 1) // 2
         block = size if kind == "all-gather" else size // n
         after, before = members[(at + 1) % n], members[at - 1]
         left = [2 * steps]

@@ -105,7 +105,9 @@ static int by_node(const void *a, const void *b)
 int ty_goal_end_rank(struct ty_goal_reader *r)
 {
     struct ty_traced_rank *rank = r->rank;
-    qsort(r->wait, r->n_waits, 2 * sizeof(*r->wait), by_node);
+    if (r->n_waits > 0) {
+        qsort(r->wait, r->n_waits, 2 * sizeof(*r->wait), by_node);
+    }
     rank->dep = ty_arena_array(r->arena, uint32_t, r->n_waits + 1u);
     if (rank->dep == NULL) {
         return ty_fail_memory(r->err);

@@ -20,6 +20,8 @@ struct ty_traced_meetings {
 struct ty_traced_plan {
     const struct ty_traced *job;
     const struct ty_cluster *cluster;
+    struct ty_jitter jitter;
+    const double *slow_of;           /* [n_ranks] factor on computation; NULL: 1 */
     struct ty_reach *reach;          /* [n_groups] */
     struct ty_traced_meetings *rank; /* [n_ranks] */
     uint32_t (*channel)[2];          /* [n_channels] from, to */

@@ -421,7 +421,8 @@ int ty_traced_program(struct ty_traced_plan *plan, const struct ty_fabric *fabri
                                .traced = true,
                                .links = fabric->links,
                                .n_links = fabric->n_links,
-                               .jitter = {.group = TY_NONE}};
+                               .jitter = plan->jitter,
+                               .slow_of = plan->slow_of};
     add_meets(&b);
     add_channels(&b);
     for (uint32_t r = 0; r < job->n_ranks && b.b.code == 0; r++) {
