@@ -143,17 +143,33 @@ static void import_strategy(struct ty_flags *words)
                     given);
 }
 
+/* Parameters, gradients and the update on the host; parameters that are kept after the forward do
+ * not go back there. */
+static void import_away(struct ty_flags *words)
+{
+    static const char word[] = FSDP("offload_params");
+    struct ty_draft *d = words->draft;
+    const struct ty_draft_from from = ty_flags_from(words, word, "");
+    if (!ty_words_true(words, word, false)) {
+        return;
+    }
+    ty_draft_set(d, "layout.offload_optimizer", &from, "cpu");
+    if (ty_draft_is(d, "layout.zero", "3")) {
+        ty_draft_set(d, "layout.offload_parameters", &from, "cpu");
+    } else {
+        ty_draft_remark(d, &from,
+                        "parameters that are kept after a forward stay on the GPU here; "
+                        "the optimizer alone is on the host");
+    }
+}
+
 static void import_fsdp(struct ty_flags *words)
 {
     struct ty_draft *d = words->draft;
     const struct ty_draft_from from = ty_flags_from(words, "distributed_type", "");
     ty_draft_set(d, "framework.preset", &from, "fsdp");
     import_strategy(words);
-    if (ty_words_true(words, FSDP("offload_params"), false)) {
-        const struct ty_draft_from away = ty_flags_from(words, FSDP("offload_params"), "");
-        ty_draft_set(d, "layout.offload_parameters", &away, "cpu");
-        ty_draft_set(d, "layout.offload_optimizer", &away, "cpu");
-    }
+    import_away(words);
     if (ty_flags_find(words, FSDP("activation_checkpointing")) != NULL) {
         const struct ty_draft_from again =
             ty_flags_from(words, FSDP("activation_checkpointing"), "");

@@ -215,6 +215,17 @@ static const char *values_of(struct ty_draft *d, const struct ty_flag *flag)
     return text;
 }
 
+/* Whether a word says that nothing of the kind is done. */
+static bool is_off(const struct ty_flag *flag)
+{
+    static const char *const off[] = {"false", "False", "no", "none"};
+    bool said = false;
+    for (size_t i = 0; flag->n_values == 1 && i < TY_COUNT(off); i++) {
+        said = said || strcmp(flag->values[0].text, off[i]) == 0;
+    }
+    return said;
+}
+
 static void apply(struct ty_flags *flags, const struct ty_flag *flag, const struct ty_flag_row *row)
 {
     struct ty_draft *d = flags->draft;
@@ -225,6 +236,10 @@ static void apply(struct ty_flags *flags, const struct ty_flag *flag, const stru
         ty_draft_idle(d, &flag->from);
         return;
     case TY_FLAG_NO_KEY:
+        if (is_off(flag)) {
+            ty_draft_idle(d, &flag->from);
+            return;
+        }
         ty_draft_remark(d, &flag->from, "%s%s%s", values_of(d, flag),
                         flag->n_values > 0 ? ": " : "", row->note);
         return;

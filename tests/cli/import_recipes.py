@@ -219,6 +219,12 @@ JOBS = [
      {"cluster.nodes": "2", "layout.zero": "3", "layout.shard": "8", "layout.recompute": "full",
       "layout.micro_batch": "3", "layout.global_batch": "48", "model.dtype": "bf16"},
      {"layout.zero": "fsdp_config.fsdp_sharding_strategy, a.yaml:5"}),
+    ("accelerate: FSDP2 that keeps parameters, its optimizer on the host", "accelerate",
+     {"a.yaml": FSDP.replace("fsdp_sharding_strategy: 4", "fsdp_version: 2, fsdp_offload_params: "
+                             "true, fsdp_reshard_after_forward: false"), "config.json": MODEL},
+     ["--env", "GRADIENT_ACCUMULATION_STEPS=2"],
+     {"layout.zero": "2", "layout.offload_optimizer": "cpu", "layout.offload_parameters": None,
+      "layout.global_batch": "32"}, {}),
     ("accelerate: without a model it is an overlay", "accelerate", {"a.yaml": FSDP}, [],
      {"layout.zero": "3", "model.dtype": "bf16"}, {}),
     ("accelerate: DeepSpeed's JSON decides", "accelerate",
@@ -382,6 +388,35 @@ def given(folder):
                       f"{rest}, not {row['params_without_vocab']}")
 
 
+ROUND = [
+    "layout: {tensor: 8, pipeline: 4, zero: 3, sequence_parallel: true, global_batch: 128}\n"
+    "model: {preset: llama3-70b}\nschedule: {name: 1f1b}\n",
+    "layout: {zero: 3, shard: 8, global_batch: 128, micro_batch: 2, recompute: full}\n"
+    "model: {preset: llama3-8b}\nschedule: {name: 1f1b}\n",
+    "layout: {tensor: 2, context: 2, context_method: all-gather, zero: 3, sequence_parallel: true,\n"
+    "  pipeline: 2, global_batch: 64, micro_batch: 2}\nmodel: {preset: llama3-8b}\n"
+    "schedule: {name: interleaved, chunks: 4}\n",
+]
+
+
+def round_trip(folder):
+    """plan --emit torchtitan, imported: the same step to the last digit."""
+    for number, text in enumerate(ROUND):
+        path, toml = folder / "round.yaml", folder / "round.toml"
+        path.write_text("cluster: {preset: dgx-h100, nodes: 8}\n"
+                        "framework: {preset: torchtitan}\n" + text)
+        plan = subprocess.run([sys.argv[1], "plan", str(path), "--emit", "torchtitan"],
+                              capture_output=True, text=True)
+        toml.write_text(plan.stdout)
+        status, _, run_file, said = imported(folder, "torchtitan", [toml], "--gpus", "64")
+        check(f"round trip {number} is imported", status == 0, said)
+        steps = [json.loads(subprocess.run([sys.argv[1], "run", str(p), "--stats", "json"],
+                                           capture_output=True, text=True).stdout)["step_time_s"]
+                 for p in (path, folder / "out.yaml") if status == 0]
+        check(f"round trip {number} takes as long", len(steps) == 2 and steps[0] == steps[1],
+              f"{steps}\n{run_file}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -405,6 +440,7 @@ def main():
                 check(f"{title}: {part}", part in text, text)
             for part in told:
                 check(f"{title}: {part}", part in said, said)
+        round_trip(folder)
         if CONFIGS.exists():
             given(folder)
         else:

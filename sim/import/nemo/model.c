@@ -84,6 +84,33 @@ static void put_line(struct ty_megatron *m, size_t which, const char *value,
     }
 }
 
+/* Lines that no flag says: they are told, unless they say what is usual. */
+static void tell_others(struct ty_megatron *m, const char *lines, const struct ty_draft_from *from)
+{
+    static const char *const usual[] = {"name:",      "head_dim:",  "dense_layers:",
+                                        "dropout:",   "mlp: gelu",  "norm_kind: layernorm",
+                                        "bias: true", "tied: true", "qk_norm: false",
+                                        "attention:"};
+    for (const char *line = lines; *line != '\0';) {
+        const size_t n = strcspn(line, "\n"), key = strcspn(line, ":");
+        bool said = n == 0;
+        for (size_t i = 0; i < TY_COUNT(usual); i++) {
+            said = said || ty_text_begins(line, usual[i]);
+        }
+        for (size_t i = 0; i < TY_COUNT(meanings); i++) {
+            const char *only = meanings[i].value;
+            said = said ||
+                   (strlen(meanings[i].key) == key && strncmp(meanings[i].key, line, key) == 0 &&
+                    (only == NULL || strncmp(line + key + 2, only, strlen(only)) == 0));
+        }
+        if (!said) {
+            ty_draft_remark(m->draft, from,
+                            "%.*s: no field of NeMo says it; add it to the run file", (int)n, line);
+        }
+        line += n + (line[n] == '\n');
+    }
+}
+
 /* Dense layers before those with experts, as a sum of lists. */
 static void put_dense(struct ty_megatron *m, const char *lines, const struct ty_draft_from *from)
 {
@@ -117,6 +144,7 @@ void ty_nemo_lines(struct ty_megatron *m, const char *lines, const struct ty_dra
     }
     put(m, "--hidden-dropout", dropout != NULL ? dropout : "0", from);
     put(m, "--attention-dropout", dropout != NULL ? dropout : "0", from);
+    tell_others(m, lines, from);
 }
 
 /* ---- names ---- */
