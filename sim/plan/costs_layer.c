@@ -9,7 +9,7 @@ struct layer_key {
     const struct ty_plan_group *group[TY_N_COMM_GROUPS]; /* that talk while a pass runs */
     uint32_t tensor, context, expert, expert_tensor, context_inner, context_method;
     uint32_t micro_batch, micro_batches, slices, sequence_parallel, ends_apart, piped;
-    uint32_t zero, framework, generations;
+    uint32_t zero, framework, generations, away; /* away: gradients leave the GPU */
     uint32_t tensor_scheme, tensor_depth, summa, keep_gathered;
     uint32_t n_modes, mode[TY_RECOMPUTE_MODES];
 };
@@ -52,6 +52,7 @@ static int make_key(struct ty_plan_costs *costs, const struct ty_layout *layout,
     key->ends_apart = ty_layout_ends_apart(layout);
     key->piped = layout->pipeline > 1;
     key->zero = layout->zero < 2 ? 0 : layout->zero;
+    key->away = layout->home.share > 0;
     for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
         key->generations |= grid->used[g] ? 1u << g : 0;
     }

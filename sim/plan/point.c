@@ -15,6 +15,7 @@ static void set_layout(const struct ty_plan_space *space, const struct ty_plan_p
     layout->expert = point->expert;
     layout->expert_tensor = point->expert_tensor;
     layout->micro_batch = point->micro_batch;
+    layout->offload = point->offload;
     layout->zero = point->zero;
     layout->recompute = point->recompute;
     layout->sequence_parallel = point->sequence_parallel;

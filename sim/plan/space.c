@@ -55,6 +55,8 @@ static uint32_t value_of(const struct ty_plan_space *space, enum ty_plan_axis_in
         return (uint32_t)schedule->name;
     case TY_PLAN_CHUNKS:
         return schedule->chunks;
+    case TY_PLAN_OFFLOAD:
+        return (uint32_t)layout->offload;
     case TY_PLAN_ZERO:
         return layout->zero;
     case TY_PLAN_RECOMPUTE:
@@ -119,8 +121,8 @@ static int give(struct ty_plan_axis *axis, uint32_t value, struct ty_arena *aren
     return 0;
 }
 
-/* Axes as the run file leaves them. A schedule of the user's own has a name and chunks; a scheme is
- * the run file's, or the usual one, unless --over asks. */
+/* Axes as the run file leaves them. A schedule of the user's own has a name and chunks; a scheme
+ * and what lives beside the GPU are the run file's, or the usual ones, unless --over asks. */
 static int read_axes(struct ty_plan_space *space, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_config *base = space->base;
@@ -152,12 +154,13 @@ static int unknown_axis(const char *key, struct ty_err *err)
                        rows[i].key);
         names[i] = name[i];
     }
-    return ty_fail(err, TY_EUSAGE,
-                   "--over %.80s: a plan searches tensor, tensor_scheme, tensor_depth, context, "
-                   "pipeline, data, expert, "
-                   "expert_tensor, micro_batch, zero, recompute, sequence_parallel and order of "
-                   "layout, name and chunks of schedule; \"trainyard sweep\" takes any key%s",
-                   key, ty_suggestion(key, names, TY_PLAN_N_AXES, hint));
+    return ty_fail(
+        err, TY_EUSAGE,
+        "--over %.80s: a plan searches tensor, tensor_scheme, tensor_depth, context, "
+        "pipeline, data, expert, "
+        "expert_tensor, micro_batch, offload, zero, recompute, sequence_parallel and order of "
+        "layout, name and chunks of schedule; \"trainyard sweep\" takes any key%s",
+        key, ty_suggestion(key, names, TY_PLAN_N_AXES, hint));
 }
 
 static enum ty_plan_axis_index find_axis(const char *key)
@@ -360,6 +363,7 @@ static struct ty_plan_point first_point(const struct ty_plan_space *space)
         .micro_batch = value[TY_PLAN_MICRO_BATCH],
         .schedule = (uint16_t)value[TY_PLAN_SCHEDULE],
         .chunks = (uint16_t)value[TY_PLAN_CHUNKS],
+        .offload = (uint8_t)value[TY_PLAN_OFFLOAD],
         .zero = (uint8_t)value[TY_PLAN_ZERO],
         .recompute = value[TY_PLAN_RECOMPUTE],
         .sequence_parallel = value[TY_PLAN_SEQUENCE_PARALLEL] != 0 || shares,

@@ -4,8 +4,8 @@
  * those that --over names. Every other value is the run file's. A point is one legal combination,
  * as coordinates; with everything else it makes a configuration. Points are numbered as nested
  * loops meet them, outermost first: tensor, tensor_scheme, tensor_depth, context, pipeline, expert,
- * expert_tensor, micro_batch, schedule, chunks, zero, recompute, sequence_parallel, order. The
- * number is the row of a layout, whoever searches, and decides between equals.
+ * expert_tensor, micro_batch, schedule, chunks, offload, zero, recompute, sequence_parallel, order.
+ * The number is the row of a layout, whoever searches, and decides between equals.
  *
  * Legal is what reading a run file with these values accepts: the same checks decide. */
 #ifndef TY_PLAN_SPACE_H
@@ -24,6 +24,7 @@ struct ty_plan_point {
     uint16_t chunks;                     /* virtual stages of a pipeline rank */
     uint8_t zero;
     uint8_t tensor_scheme; /* enum ty_tensor_scheme */
+    uint8_t offload;       /* enum ty_offload_system */
     bool sequence_parallel;
     uint8_t order; /* index into the space's orders of axes */
 };
@@ -41,6 +42,7 @@ struct ty_plan_point {
     X(MICRO_BATCH, LAYOUT, "micro_batch")                                                          \
     X(SCHEDULE, SCHEDULE, "name")                                                                  \
     X(CHUNKS, SCHEDULE, "chunks")                                                                  \
+    X(OFFLOAD, LAYOUT, "offload") /* only where --over asks */                                     \
     X(ZERO, LAYOUT, "zero")                                                                        \
     X(RECOMPUTE, LAYOUT, "recompute")                                                              \
     X(SEQUENCE_PARALLEL, LAYOUT, "sequence_parallel")                                              \
@@ -56,7 +58,7 @@ enum ty_plan_axis_index {
 /* Whether an axis is the run file's as long as nobody asks for it. */
 static inline bool ty_plan_axis_is_rare(int axis)
 {
-    return axis == TY_PLAN_TENSOR_SCHEME || axis == TY_PLAN_TENSOR_DEPTH;
+    return axis == TY_PLAN_TENSOR_SCHEME || axis == TY_PLAN_TENSOR_DEPTH || axis == TY_PLAN_OFFLOAD;
 }
 
 /* Values as in a point. None: those that make sense beside the axes before, see walk.c. */

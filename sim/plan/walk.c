@@ -12,7 +12,8 @@
  *     schedule            gpipe, 1f1b, and in a pipeline interleaved; or every synchronous one
  *     chunks              what the schedule has; of any number those that deal layers evenly,
  *                         embedding and head perhaps counted as a layer each
- *     zero                0 to 3, where there are copies of a parameter
+ *     offload             every system
+ *     zero                what that is made of to 3, where there are copies of a parameter
  *     recompute           none, selective, ffn, full, where they differ
  *     sequence_parallel   false and true, where there are tensor ranks
  *     order               every order of the axes that have more than one rank
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/offload.h"
 #include "model/parallel.h"
 #include "sim/plan/space.h"
 
@@ -91,6 +93,7 @@ static struct ty_plan_point point_of(const struct walk *w)
             w->space->base->layout.global_batch / v[TY_PLAN_DATA] / v[TY_PLAN_MICRO_BATCH],
         .schedule = (uint16_t)v[TY_PLAN_SCHEDULE],
         .chunks = (uint16_t)v[TY_PLAN_CHUNKS],
+        .offload = (uint8_t)v[TY_PLAN_OFFLOAD],
         .zero = (uint8_t)v[TY_PLAN_ZERO],
         .recompute = v[TY_PLAN_RECOMPUTE],
         .sequence_parallel = v[TY_PLAN_SEQUENCE_PARALLEL] != 0,
@@ -170,8 +173,9 @@ static bool possible(struct walk *w, int axis)
         return base->layout.global_batch / v[TY_PLAN_DATA] % v[TY_PLAN_MICRO_BATCH] == 0 &&
                deals(w);
     case TY_PLAN_ZERO:
-        return v[TY_PLAN_PIPELINE] == 1 ||
-               v[TY_PLAN_ZERO] <= w->space->framework[v[TY_PLAN_ZERO]].zero_in_pipeline;
+        return v[TY_PLAN_ZERO] >= ty_offload_zero((int)v[TY_PLAN_OFFLOAD]) &&
+               (v[TY_PLAN_PIPELINE] == 1 ||
+                v[TY_PLAN_ZERO] <= w->space->framework[v[TY_PLAN_ZERO]].zero_in_pipeline);
     case TY_PLAN_SEQUENCE_PARALLEL:
         return is_legal(w);
     case TY_PLAN_ORDER:
@@ -322,9 +326,17 @@ static void each_micro_batch(struct walk *w)
                  w->space->base->layout.global_batch / w->value[TY_PLAN_DATA], UINT32_MAX);
 }
 
+static void each_offload(struct walk *w)
+{
+    for (uint32_t i = TY_OFFLOAD_NONE; i <= TY_OFFLOAD_GEMINI; i++) {
+        descend(w, TY_PLAN_OFFLOAD, i);
+    }
+}
+
 static void each_zero(struct walk *w)
 {
-    for (uint32_t z = 0; z < (has_copies(w) ? TY_PLAN_ZEROS : 1); z++) {
+    const uint32_t least = ty_offload_zero((int)w->value[TY_PLAN_OFFLOAD]);
+    for (uint32_t z = least; z < (has_copies(w) ? TY_PLAN_ZEROS : least + 1); z++) {
         descend(w, TY_PLAN_ZERO, z);
     }
 }
@@ -356,6 +368,7 @@ static each_fn *const each[TY_PLAN_N_AXES] = {
     [TY_PLAN_MICRO_BATCH] = each_micro_batch,
     [TY_PLAN_SCHEDULE] = each_schedule,
     [TY_PLAN_CHUNKS] = each_chunks,
+    [TY_PLAN_OFFLOAD] = each_offload,
     [TY_PLAN_ZERO] = each_zero,
     [TY_PLAN_RECOMPUTE] = each_recompute,
     [TY_PLAN_SEQUENCE_PARALLEL] = each_sequence_parallel,

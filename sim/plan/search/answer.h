@@ -36,6 +36,7 @@ struct ty_plan_result {
     uint32_t n_pareto;
     uint32_t nearest; /* nothing fits: the point that lacks least ... */
     double nearest_peak_B, nearest_capacity_B;
+    const char *nearest_away; /* the key of the room beside GPUs that it is; NULL: of a GPU */
 };
 
 enum ty_plan_objective {

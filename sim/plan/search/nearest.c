@@ -74,10 +74,13 @@ int ty_plan_fail_nearest(const struct ty_plan_answer *a, struct ty_err *err)
     if (words == NULL) {
         return ty_fail_memory(err);
     }
-    ty_fail(err, TY_EINFEASIBLE, "none of %s layouts fits on %u GPUs; nearest is %s, with %s of %s",
+    const char *away = r->nearest_away;
+    ty_fail(err, TY_EINFEASIBLE,
+            "none of %s layouts fits on %u GPUs; nearest is %s, with %s of %s%s%s",
             ty_words_count(r->space.n_points, all, sizeof(all)), (unsigned)ty_plan_gpus(&r->space),
             words, ty_words_bytes(r->nearest_peak_B, needs, sizeof(needs)),
-            ty_words_bytes(r->nearest_capacity_B, has, sizeof(has)));
+            ty_words_bytes(r->nearest_capacity_B, has, sizeof(has)),
+            away != NULL ? " that a node has: " : "", away != NULL ? away : "");
     ty_text_free(words);
     if (find_remedies(r, &list, &arena) == 0) {
         hint_remedies(&list, err);

@@ -28,8 +28,8 @@ const char *ty_plan_key_name(uint32_t i, char buf[TY_PLAN_VALUE])
 
 bool ty_plan_key_is_plain(uint32_t i)
 {
-    return i != TY_PLAN_TENSOR_SCHEME && i != TY_PLAN_SCHEDULE && i != TY_PLAN_RECOMPUTE &&
-           i != TY_PLAN_ORDER && i != TY_PLAN_N_AXES;
+    return i != TY_PLAN_TENSOR_SCHEME && i != TY_PLAN_OFFLOAD && i != TY_PLAN_SCHEDULE &&
+           i != TY_PLAN_RECOMPUTE && i != TY_PLAN_ORDER && i != TY_PLAN_N_AXES;
 }
 
 bool ty_plan_key_is_told(const struct ty_plan_space *space, uint32_t i)
@@ -51,6 +51,7 @@ uint32_t ty_plan_key_number(const struct ty_plan_point *point, uint32_t i)
         [TY_PLAN_MICRO_BATCH] = point->micro_batch,
         [TY_PLAN_SCHEDULE] = point->schedule,
         [TY_PLAN_CHUNKS] = point->chunks,
+        [TY_PLAN_OFFLOAD] = point->offload,
         [TY_PLAN_ZERO] = point->zero,
         [TY_PLAN_RECOMPUTE] = point->recompute,
         [TY_PLAN_SEQUENCE_PARALLEL] = point->sequence_parallel,
@@ -85,6 +86,7 @@ char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_
     layout.expert = point->expert;
     layout.expert_tensor = point->expert_tensor;
     layout.micro_batch = point->micro_batch;
+    layout.offload = point->offload;
     layout.zero = point->zero;
     layout.recompute = point->recompute;
     layout.sequence_parallel = point->sequence_parallel;

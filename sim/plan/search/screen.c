@@ -3,7 +3,19 @@
 
 #include "sim/plan/bound.h"
 #include "sim/plan/verdict.h"
+#include "sim/run/away.h"
 #include "sim/run/bill.h"
+
+/* The bill of what is beside the GPUs, where that is what does not fit. */
+static void put_away(const struct ty_run *run, struct ty_plan_screen *out)
+{
+    const struct ty_away_bill *beside = ty_run_away_short(run);
+    if (beside != NULL && out->peak_B <= out->capacity_B) {
+        out->peak_B = beside->total_B;
+        out->capacity_B = beside->capacity_B;
+        out->away = beside->key;
+    }
+}
 
 /* Of what a program alone knows, the bill of one: woven pairs that may take turns, schedules
  * without flush. */
@@ -23,6 +35,7 @@ static int ask_bill(const struct ty_plan_space *space, const struct ty_plan_poin
         out->peak_B = bill.total_B;
         out->capacity_B = bill.capacity_B;
         out->fits = ty_run_fits(run);
+        put_away(run, out);
         ty_run_free(run);
     }
     ty_config_drop(&config);

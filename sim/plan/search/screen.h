@@ -5,7 +5,9 @@
 #include "sim/plan/search/tools.h"
 
 struct ty_plan_screen {
-    double peak_B, capacity_B; /* of the fullest stage */
+    double peak_B, capacity_B; /* of the fullest stage; where that fits and what is beside GPUs does
+                                * not, of a node's memory or drives: */
+    const char *away;          /* the key of their room; NULL: of a GPU */
     double bound_s;            /* its step takes no less; 0: not asked, as it does not fit */
     bool fits;
 };

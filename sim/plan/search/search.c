@@ -124,6 +124,7 @@ static int make_queue(struct search *s)
             r->nearest = i;
             r->nearest_peak_B = screen->peak_B;
             r->nearest_capacity_B = screen->capacity_B;
+            r->nearest_away = screen->away;
         }
     }
     qsort(queued, s->n_queued, sizeof(*queued), by_key);

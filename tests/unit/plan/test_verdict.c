@@ -134,7 +134,8 @@ START_TEST(what_overflows_a_host_does_not_fit)
         struct ty_plan_screen screen;
         ck_assert(ty_plan_screen(&m.space, plan_point(&m, k), tool, &screen, &m.err) == 0);
         ck_assert(!screen.fits);
-        ck_assert_double_lt(screen.peak_B, screen.capacity_B);
+        ck_assert_double_gt(screen.peak_B, screen.capacity_B);
+        ck_assert_str_eq(screen.away, "cluster.host.memory");
     }
     ty_plan_tools_give(&tools, tool);
     ty_plan_tools_release(&tools);
