@@ -18,7 +18,8 @@
  *     parameters  X/N up in every forward and every backward, fetched `depth` units ahead; the rest
  *                 of a unit comes by all-gather
  *     activations (layout.offload_activations) what a forward keeps down, unit by unit, and up in
- *                 its backward in reverse order; two units of it are on the GPU */
+ *                 its backward in reverse order; two units of it are on the GPU. On drives: on to
+ *                 them behind that, and back two units ahead, through two buffers either way */
 #ifndef TY_MODEL_OFFLOAD_H
 #define TY_MODEL_OFFLOAD_H
 

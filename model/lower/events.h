@@ -38,6 +38,10 @@ enum ty_lower_event {
     TY_EVENT_STASHED_ODD,
     TY_EVENT_BACK,
     TY_EVENT_BACK_ODD,
+    TY_EVENT_STOWED, /* is on a drive, where it goes on to one; the last that was called for is in
+                      * the node's memory again */
+    TY_EVENT_STOWED_ODD,
+    TY_EVENT_RECALLED,
     TY_EVENT_REDUCED =
         2 * TY_EVENT_HALF, /* gradients are reduced: all, or (kept in shards) those of even buckets,
                            * the last of a stage among them */
@@ -61,6 +65,7 @@ enum ty_lower_event {
                       1, /* parameters are gathered: 1 + prefetch events in turn, to the last */
     TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,
 };
+_Static_assert(TY_EVENT_RECALLED < (int)TY_EVENT_REDUCED, "events of a half are as many");
 _Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather in flight");
 
 #endif

@@ -76,9 +76,9 @@ struct ty_member_load {
 /* A unit of parameters: what ZeRO-3 gathers, and reduces as one bucket. */
 struct ty_unit {
     enum ty_unit_kind kind;
-    uint16_t layer;                  /* of layers: global number; else TY_NONE */
-    uint16_t gather, gather_experts; /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
-    uint16_t stash, back; /* of what it keeps, where that waits beside the GPU: TY_NONE */
+    uint16_t layer;                     /* of layers: global number; else TY_NONE */
+    uint16_t gather, gather_experts;    /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
+    uint16_t stash, stow, recall, back; /* of what it keeps, where that waits beside the GPU */
     uint16_t read, fetch; /* of parameters that live beside the GPU: from a drive, to the GPU */
     bool stays;           /* gemini: none of it ever leaves the GPU */
     struct ty_unit_part part[2]; /* [n_parts] in forward order */

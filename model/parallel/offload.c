@@ -26,6 +26,7 @@ const struct ty_word ty_home_words[] = {
 const struct ty_word ty_stash_words[] = {
     {"gpu", TY_HOME_GPU, "memory of the GPU"},
     {"cpu", TY_HOME_CPU, "memory of the node, pinned"},
+    {"nvme", TY_HOME_NVME, "drives of the node"},
     {NULL, 0, NULL},
 };
 

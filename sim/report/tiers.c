@@ -63,7 +63,7 @@ void ty_report_tiers(const struct ty_run *run, const struct ty_bill *gpu, struct
         {"weights", {weights, host->weights_B, nvme->weights_B}},
         {"gradients", {grads, host->grads_B, nvme->grads_B}},
         {"optimizer", {optimizer, host->optimizer_B, nvme->optimizer_B}},
-        {"activations", {activations, host->activations_B, 0}},
+        {"activations", {activations, host->activations_B, nvme->activations_B}},
         {"pinned buffers", {0, host->pinned_B, nvme->pinned_B}},
         {"the rest", {gpu->total_B - weights - grads - optimizer - activations, 0, 0}},
         {"together", {gpu->total_B, host->total_B, nvme->total_B}},

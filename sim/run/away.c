@@ -15,22 +15,27 @@ static void add_states(struct ty_away_bill *bill, const struct ty_state_bytes *s
 }
 
 /* A rank of a stage joins its node. */
-static void add_rank(struct ty_away_bill node[TY_N_AWAY], const struct ty_stage_plan *plan)
+static void add_rank(struct ty_away_bill node[TY_N_AWAY], const struct ty_stage_plan *plan,
+                     struct ty_away_bill *activations)
 {
     add_states(&node[TY_AWAY_HOST], &plan->away.host);
     add_states(&node[TY_AWAY_NVME], &plan->away.nvme);
     node[TY_AWAY_HOST].pinned_B += plan->pinned_B;
-    node[TY_AWAY_HOST].activations_B += plan->stashed_B;
-    node[TY_AWAY_HOST].total_B += plan->pinned_B + plan->stashed_B;
+    node[TY_AWAY_HOST].total_B += plan->pinned_B;
+    activations->activations_B += plan->stashed_B;
+    activations->total_B += plan->stashed_B;
 }
 
 static void add_ranks(const struct ty_run *run, struct ty_away_bill (*node)[TY_N_AWAY])
 {
     const struct ty_grid *grid = &run->lowered.grid;
+    const bool far = run->config->layout.home.activations == TY_HOME_NVME;
     for (uint32_t rank = 0; rank < grid->n_ranks; rank++) {
         uint32_t coord[TY_N_AXES];
         ty_grid_coords(grid, rank, coord);
-        add_rank(node[ty_grid_node(grid, rank)], &run->lowered.stage[coord[TY_AXIS_PIPELINE]]);
+        struct ty_away_bill *own = node[ty_grid_node(grid, rank)];
+        add_rank(own, &run->lowered.stage[coord[TY_AXIS_PIPELINE]],
+                 &own[far ? TY_AWAY_NVME : TY_AWAY_HOST]);
     }
 }
 

@@ -102,12 +102,18 @@ void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit)
     const struct ty_layout *layout = l->in->layout;
     const double bytes = ty_memory_weight_bytes(layout) * ty_lower_shard(l, unit);
     const double kept = ty_memory_kept(&l->units->kind[unit->kind]) / l->shape.slices;
-    unit->read = unit->fetch = unit->stash = unit->back = TY_NONE;
+    unit->read = unit->fetch = unit->stash = unit->stow = unit->recall = unit->back = TY_NONE;
     if (layout->home.activations != TY_HOME_GPU && kept > 0) {
         unit->stash = ty_lower_transfer_kind(l, "activations", TY_PHASE_FORWARD, kept, TY_TIER_GPU,
                                              TY_TIER_HOST);
         unit->back = ty_lower_transfer_kind(l, "activations", TY_PHASE_BACKWARD, kept, TY_TIER_HOST,
                                             TY_TIER_GPU);
+    }
+    if (layout->home.activations == TY_HOME_NVME && kept > 0) {
+        unit->stow = ty_lower_transfer_kind(l, "activations", TY_PHASE_FORWARD, kept, TY_TIER_HOST,
+                                            TY_TIER_NVME);
+        unit->recall = ty_lower_transfer_kind(l, "activations", TY_PHASE_BACKWARD, kept,
+                                              TY_TIER_NVME, TY_TIER_HOST);
     }
     if (layout->home.parameters == TY_HOME_GPU || bytes <= 0 || unit->stays) {
         return;
@@ -176,25 +182,46 @@ void ty_lower_stash_room(struct ty_lowering *l, const struct ty_vstage *v, uint3
 
 void ty_lower_stash_kept(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
 {
-    const uint8_t computed = TY_EVENT_COMPUTE;
-    put(l, v->units[u].stash, TY_STREAM_D2H, v->units[u].layer, (uint8_t)(TY_EVENT_STASHED + u % 2),
-        &computed, 1);
+    const struct ty_unit *unit = &v->units[u];
+    const uint8_t stashed = (uint8_t)(TY_EVENT_STASHED + u % 2);
+    const uint8_t stowed = (uint8_t)(TY_EVENT_STOWED + u % 2);
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, stowed}; /* its buffer is free again */
+    put(l, unit->stash, TY_STREAM_D2H, unit->layer, stashed, waits, unit->stow != TY_NONE ? 2 : 1);
+    put(l, unit->stow, TY_STREAM_NVME, unit->layer, stowed, &stashed, 1);
 }
 
 static void bring(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
 {
+    const struct ty_unit *unit = &v->units[u];
     const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_STASHED, TY_EVENT_STASHED_ODD};
-    put(l, v->units[u].back, TY_STREAM_H2D, v->units[u].layer, (uint8_t)(TY_EVENT_BACK + u % 2),
-        waits, 3);
+    const uint8_t recalled[] = {TY_EVENT_COMPUTE, TY_EVENT_RECALLED};
+    const bool far = unit->recall != TY_NONE;
+    put(l, unit->back, TY_STREAM_H2D, unit->layer, (uint8_t)(TY_EVENT_BACK + u % 2),
+        far ? recalled : waits, far ? 2 : 3);
+}
+
+/* From a drive to the node's memory, where the unit before the last one has left its buffer. */
+static void recall(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
+{
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_STOWED, TY_EVENT_STOWED_ODD,
+                             (uint8_t)(TY_EVENT_BACK + u % 2)};
+    put(l, v->units[u].recall, TY_STREAM_NVME, v->units[u].layer, TY_EVENT_RECALLED, waits, 4);
 }
 
 void ty_lower_bring_back(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
 {
     if (u + 1 == v->n_units) {
+        recall(l, v, u);
         bring(l, v, u);
+        if (u > 0) {
+            recall(l, v, u - 1);
+        }
     }
     if (u > 0) {
         bring(l, v, u - 1);
+    }
+    if (u > 1) {
+        recall(l, v, u - 2);
     }
     if (v->units[u].back != TY_NONE) {
         ty_lower_need(l, (uint8_t)(TY_EVENT_BACK + u % 2));
