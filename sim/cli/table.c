@@ -79,8 +79,8 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "-o ours.yaml",
      "constants of a cluster from step times on it"},
     {"import", "STACK FILE...", "a run file of the job one has; or what torch.profiler measured",
-     CLI_TAKES_IMPORT, "megatron|torchtitan|nemo|nanotron|neox|accelerate|huggingface|kineto",
-     CLI_LIST_MAX,
+     CLI_TAKES_IMPORT,
+     "megatron|deepspeed|torchtitan|nemo|nanotron|neox|accelerate|huggingface|kineto", CLI_LIST_MAX,
      "STACK is whose files these are. Scripts and configurations of a training job become a run "
      "file with the origin of each value beside it; what has no key, and every word that is not "
      "understood, is told. Scripts are read, never run: what only running could tell is asked "

@@ -77,8 +77,8 @@ struct ty_importer {
     void (*read)(struct ty_draft *draft);
 };
 extern const struct ty_importer *const ty_importers[]; /* ends with NULL */
-extern const struct ty_importer ty_import_megatron, ty_import_torchtitan, ty_import_nanotron,
-    ty_import_accelerate, ty_import_huggingface, ty_import_nemo, ty_import_neox;
+extern const struct ty_importer ty_import_megatron, ty_import_deepspeed, ty_import_torchtitan,
+    ty_import_nanotron, ty_import_accelerate, ty_import_huggingface, ty_import_nemo, ty_import_neox;
 
 /* ---- what readers say ---- */
 

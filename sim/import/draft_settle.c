@@ -86,15 +86,35 @@ static void set_nodes(struct ty_draft *d)
     }
 }
 
-/* "tensor 8, pipeline 16" with the words that said so. */
-static const char *factor(struct ty_draft *d, const char *key, uint32_t value)
+/* "--tensor-model-parallel-size 8, --pipeline-model-parallel-size 16" */
+static const char *factors(struct ty_draft *d, const char *const keys[3])
 {
-    const struct ty_draft_fact *fact = ty_draft_get(d, key);
-    return value > 1 ? ty_draft_text(d, " %s %u", fact->from.word, (unsigned)value) : "";
+    const char *text = "";
+    for (size_t i = 0; i < 3; i++) {
+        const struct ty_draft_fact *fact = ty_draft_get(d, keys[i]);
+        if (fact != NULL && strcmp(fact->value, "1") != 0) {
+            text = ty_draft_text(d, "%s%s%s %s", text, text[0] != '\0' ? ", " : "", fact->from.word,
+                                 fact->value);
+        }
+    }
+    return text;
+}
+
+/* The world is not so many times a product of degrees. */
+static void refuse_world(struct ty_draft *d, uint64_t product, const char *const keys[3])
+{
+    ty_draft_refuse(
+        d, &d->gpus_from,
+        "a world of %u GPUs is not a multiple of %llu (%s); say how many there are with "
+        "--gpus N",
+        (unsigned)d->gpus, (unsigned long long)product, factors(d, keys));
 }
 
 static void check_world(struct ty_draft *d)
 {
+    static const char *const dense_keys[] = {"layout.tensor", "layout.context", "layout.pipeline"};
+    static const char *const sparse_keys[] = {"layout.expert", "layout.expert_tensor",
+                                              "layout.pipeline"};
     const uint32_t tensor = ty_draft_count(d, "layout.tensor", 1);
     const uint32_t context = ty_draft_count(d, "layout.context", 1);
     const uint32_t pipeline = ty_draft_count(d, "layout.pipeline", 1);
@@ -112,20 +132,9 @@ static void check_world(struct ty_draft *d)
                         d->no_world != NULL ? ": " : "", d->no_world != NULL ? d->no_world : "",
                         (unsigned long long)(dense > sparse ? dense : sparse));
     } else if (d->gpus % dense != 0) {
-        ty_draft_refuse(d, &d->gpus_from,
-                        "a world of %u GPUs is not a multiple of %llu (%s%s%s ); say how many "
-                        "there are with --gpus N",
-                        (unsigned)d->gpus, (unsigned long long)dense,
-                        factor(d, "layout.tensor", tensor), factor(d, "layout.context", context),
-                        factor(d, "layout.pipeline", pipeline));
+        refuse_world(d, dense, dense_keys);
     } else if (d->gpus % sparse != 0) {
-        ty_draft_refuse(d, &d->gpus_from,
-                        "a world of %u GPUs is not a multiple of %llu (%s%s%s ); say how many "
-                        "there are with --gpus N",
-                        (unsigned)d->gpus, (unsigned long long)sparse,
-                        factor(d, "layout.expert", expert),
-                        factor(d, "layout.expert_tensor", expert_tensor),
-                        factor(d, "layout.pipeline", pipeline));
+        refuse_world(d, sparse, sparse_keys);
     }
 }
 

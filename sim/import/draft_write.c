@@ -174,15 +174,32 @@ static int check_overlay(struct ty_draft *d, const char *name, const char *text)
     return rc;
 }
 
+/* A key that no section has would be lost without a word. */
+static int check_keys(struct ty_draft *d)
+{
+    struct ty_config config;
+    int rc = ty_config_init(&config, d->err);
+    for (uint32_t i = 0; rc == 0 && i < d->n_facts; i++) {
+        enum ty_section_index section;
+        if (ty_config_field(&config, d->facts[i].key, &section) == NULL) {
+            rc = ty_fail(d->err, TY_EBUG, "%s: a reader sets this key, and there is none",
+                         d->facts[i].key);
+        }
+    }
+    ty_arena_release(&config.arena);
+    return rc;
+}
+
 int ty_draft_check(struct ty_draft *d, const char *text)
 {
     static const char name[] = "the run file that was imported";
-    if (d->half) {
-        return check_overlay(d, name, text);
+    int rc = check_keys(d);
+    if (rc < 0 || d->half) {
+        return rc < 0 ? rc : check_overlay(d, name, text);
     }
     struct ty_config *config = NULL;
     const struct ty_source source = {.path = name, .text = text};
-    const int rc = ty_config_read(&config, &source, d->err);
+    rc = ty_config_read(&config, &source, d->err);
     ty_config_free(config);
     return rc;
 }

@@ -10,8 +10,9 @@
 #define NAMES 256u
 
 const struct ty_importer *const ty_importers[] = {
-    &ty_import_megatron,    &ty_import_torchtitan, &ty_import_nanotron, &ty_import_accelerate,
-    &ty_import_huggingface, &ty_import_nemo,       &ty_import_neox,     NULL};
+    &ty_import_megatron, &ty_import_deepspeed,  &ty_import_torchtitan,
+    &ty_import_nanotron, &ty_import_accelerate, &ty_import_huggingface,
+    &ty_import_nemo,     &ty_import_neox,       NULL};
 
 static const struct ty_importer *find(const char *form, struct ty_err *err)
 {

@@ -102,7 +102,38 @@ static uint32_t replicas(const struct ty_megatron *m)
 
 /* ---- the batch ---- */
 
-/* "0:384 200B:768 400B:1152": the last one is what most of a training runs with. */
+/* Tokens of the whole training, where they are said; else more than there are. */
+static double tokens_of(struct ty_megatron *m)
+{
+    struct ty_flags *f = &m->flags;
+    const double sequence = ty_draft_count(m->draft, "model.sequence", 1);
+    const struct ty_flag *samples = ty_flags_find(f, "--train-samples");
+    if (samples == NULL || samples->n_values == 0 || samples->values[0].doubt != NULL) {
+        return 1e30;
+    }
+    return sequence * ty_flags_real(f, "--train-samples", 1e30);
+}
+
+/* One of "0:384 200B:768": tokens, and the batch from there on. False: it is none. */
+static bool read_step(const char **at, double *tokens, uint32_t *batch)
+{
+    static const char prefixes[] = "KMBT";
+    char *end;
+    *at += strspn(*at, " ");
+    *tokens = ty_strtod(*at, &end);
+    const char *prefix = *end != '\0' ? strchr(prefixes, *end) : NULL;
+    for (const char *p = prefixes; prefix != NULL && p <= prefix; p++) {
+        *tokens *= 1000;
+    }
+    end += prefix != NULL;
+    if (end == *at || *end != ':') {
+        return false;
+    }
+    *at = end + 1;
+    return ty_scan_number(at, NULL, UINT32_MAX, batch) && (**at == ' ' || **at == '\0');
+}
+
+/* "0:384 200B:768 400B:1152": the batch grows; the last one that this training comes to counts. */
 static void import_steps(struct ty_megatron *m)
 {
     struct ty_flags *f = &m->flags;
@@ -117,21 +148,28 @@ static void import_steps(struct ty_megatron *m)
                         "here");
         return;
     }
-    const char *text = ty_flags_text(f, "--step-batch-size-schedule", "");
-    for (uint32_t i = 1; i < flag->n_values; i++) {
-        text = flag->values[i].doubt == NULL ? flag->values[i].text : text;
+    const char *text = "";
+    for (uint32_t i = 0; i < flag->n_values; i++) {
+        text = ty_draft_text(m->draft, "%s%s%s", text, i > 0 ? " " : "", flag->values[i].text);
     }
-    const char *last = strrchr(text, ':');
+    const double all = tokens_of(m);
     uint32_t batch = 0;
-    const char *at = last != NULL ? last + 1 : "";
-    if (!ty_scan_number(&at, NULL, UINT32_MAX, &batch) || *at != '\0') {
-        ty_draft_refuse(m->draft, &from, "'%s' does not end in TOKENS:BATCH, such as 200B:768",
-                        text);
-        return;
-    }
+    const char *at = text;
+    do {
+        double tokens;
+        uint32_t next;
+        if (!read_step(&at, &tokens, &next)) {
+            ty_draft_refuse(m->draft, &from,
+                            "'%s' is no list of TOKENS:BATCH, such as 0:384 "
+                            "200B:768",
+                            text);
+            return;
+        }
+        batch = batch == 0 || tokens < all ? next : batch;
+    } while (*at != '\0');
     ty_draft_set(m->draft, "layout.global_batch", &from, "%u", (unsigned)batch);
-    ty_draft_remark(m->draft, &from, "%s: the batch grows; it is the last one, %u", text,
-                    (unsigned)batch);
+    ty_draft_remark(m->draft, &from, "%s: the batch grows; it is the last one that %s, %u", text,
+                    all < 1e30 ? "--train-samples come to" : "there is", (unsigned)batch);
 }
 
 static void import_batch(struct ty_megatron *m)

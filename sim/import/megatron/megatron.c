@@ -40,7 +40,6 @@ static void refuse_others(struct ty_megatron *m)
 void ty_megatron_import(struct ty_megatron *m)
 {
     refuse_others(m);
-    ty_megatron_world(m);
     ty_megatron_model(m);
     ty_megatron_experts(m);
     ty_megatron_layout(m);
@@ -53,8 +52,11 @@ void ty_megatron_import(struct ty_megatron *m)
 static void read_megatron(struct ty_draft *d)
 {
     struct ty_megatron m = {.draft = d, .flags = {.draft = d}};
-    ty_carriers_read(d, &m.flags);
+    struct ty_shell sh = {.draft = d};
+    ty_carriers_read(d, &sh, &m.flags);
     if (d->code == 0) {
+        ty_megatron_world(&m);
+        ty_carriers_variables(d, &sh);
         ty_megatron_import(&m);
     }
 }

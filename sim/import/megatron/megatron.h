@@ -14,7 +14,7 @@ struct ty_megatron {
 extern const struct ty_flag_row ty_megatron_rows[];      /* rows.c */
 extern const struct ty_flag_row ty_megatron_idle_rows[]; /* idle.c */
 
-/* Every flag becomes what it means. */
+/* Every flag becomes what it means; ty_megatron_world has its turn before. */
 void ty_megatron_import(struct ty_megatron *m);
 
 void ty_megatron_model(struct ty_megatron *m);      /* model.c */

@@ -65,7 +65,9 @@ static void import_heads(struct ty_megatron *m)
     ty_flags_set_count(f, "--kv-channels", "model.head_dim");
     if (ty_flags_has(f, "--qk-layernorm")) {
         const struct ty_draft_from from = ty_flags_from(f, "--qk-layernorm", RULE);
-        ty_draft_set(m->draft, "model.qk_norm", &from, "true");
+        const char *kind = ty_flags_text(f, "--normalization", "LayerNorm");
+        ty_draft_set(m->draft, "model.qk_norm", &from,
+                     strcasecmp(kind, "RMSNorm") == 0 ? "true" : "layernorm");
     }
 }
 
@@ -117,13 +119,15 @@ static void import_positions(struct ty_megatron *m)
     }
     ty_draft_set(m->draft, "model.positions", &from, "none");
     if (strcmp(type, "alibi") == 0) {
+        ty_draft_set(m->draft, "model.rotary", &from, "0");
         ty_draft_set(m->draft, "model.full_attention", &from, "true");
         ty_draft_explain(m->draft, "model.full_attention", "ALiBi: flash kernels cannot skip");
-        ty_draft_remark(m->draft, &from,
-                        "ALiBi has no positions; rotary ones, which take a little time, are there");
     } else if (strcmp(type, "none") == 0 || strcmp(type, "relative") == 0) {
-        ty_draft_remark(m->draft, &from,
-                        "%s: rotary embeddings, which take a little time, are there", type);
+        ty_draft_set(m->draft, "model.rotary", &from, "0");
+    } else if (ty_flags_has(f, "--rotary-percent")) {
+        const struct ty_draft_from share = ty_flags_from(f, "--rotary-percent", RULE);
+        ty_draft_set(m->draft, "model.rotary", &share, "%g",
+                     ty_flags_real(f, "--rotary-percent", 1));
     }
 }
 

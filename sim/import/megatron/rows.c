@@ -32,6 +32,7 @@ const struct ty_flag_row ty_megatron_rows[] = {
     TAKEN("--max-position-embeddings"),
     TAKEN("--position-embedding-type"),
     TAKEN("--use-rotary-position-embeddings"),
+    TAKEN("--rotary-percent"),
     TAKEN("--no-position-embedding"),
     TAKEN("--add-position-embedding"),
     TAKEN("--untie-embeddings-and-output-weights"),

@@ -30,7 +30,6 @@ static const struct {
     {"bigscience", 250680, "BLOOM's"},
     {"bloom", 250680, "BLOOM's"},
     {"tiktokenizer", 131072, "its default, 2^17"},
-    {"gptsentencepiece", 256000, "a guess: Nemotron's"},
     {"gpt2", 50257, "GPT-2's"},
     {"gpt-2", 50257, "GPT-2's"},
 };

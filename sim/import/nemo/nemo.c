@@ -90,6 +90,7 @@ static void read_nemo(struct ty_draft *d)
         suppose(&m);
     }
     widen(&m);
+    ty_megatron_world(&m);
     ty_megatron_import(&m);
 }
 
