@@ -3,13 +3,12 @@
 
     python3 utilization.py run.yaml picture.png [section.key=value ...]
 
-Needs numpy and matplotlib (Debian: python3-matplotlib), and trainyard.py beside it.
+Needs the package trainyard (docs/python.md) and matplotlib.
 """
 import sys
 
 import matplotlib
 import numpy
-
 import trainyard
 
 BINS = 200
@@ -17,11 +16,9 @@ BINS = 200
 
 def utilization(tasks, rank, until_ps):
     """Share of each of BINS stretches of the run in which the rank's compute stream is busy."""
-    stream = numpy.frombuffer(tasks.stream, dtype=numpy.uint8)
-    mine = ((numpy.frombuffer(tasks.rank, dtype=numpy.uint32) == rank)
-            & (stream == tasks.stream_names.index("compute")))
-    start = numpy.frombuffer(tasks.start_ps, dtype=numpy.uint64)[mine].astype(float)
-    end = start + numpy.frombuffer(tasks.dur_ps, dtype=numpy.uint64)[mine]
+    mine = tasks.of(stream="compute") & (tasks.rank == rank)
+    start = tasks.start_ps[mine].astype(float)
+    end = start + tasks.dur_ps[mine]
     edges = numpy.linspace(0, until_ps, BINS + 1)
     # busy time before each edge: whole tasks that began before it, less what lies beyond it
     before = [numpy.minimum(end, edge)[start < edge].sum() - start[start < edge].sum()
@@ -34,10 +31,10 @@ def main():
     from matplotlib import pyplot
 
     path, picture, *sets = sys.argv[1:]
-    run = trainyard.Run(path, *sets)
-    tasks = run.tasks("one-per-stage")
-    ranks = sorted(set(tasks.rank))
-    until = max(int(s) + int(d) for s, d in zip(tasks.start_ps, tasks.dur_ps))
+    result = trainyard.run(path, sets)
+    tasks = result.tasks("one-per-stage")
+    ranks = numpy.unique(tasks.rank)
+    until = (tasks.start_ps + tasks.dur_ps).max()
     figure, rows = pyplot.subplots(len(ranks), sharex=True, squeeze=False,
                                    figsize=(8, 1.2 * len(ranks) + 1))
     for stage, (rank, row) in enumerate(zip(ranks, rows[:, 0])):
@@ -47,7 +44,7 @@ def main():
         row.set_ylabel(f"stage {stage}\n%")
         print(f"stage {stage}: computes {100 * share.mean():.2f} % of the run")
     rows[-1, 0].set_xlabel("seconds")
-    figure.suptitle(f"computing, {path}: MFU {100 * run.figure('mfu'):.1f} %")
+    figure.suptitle(f"computing, {path}: MFU {100 * result.mfu:.1f} %")
     figure.tight_layout()
     figure.savefig(picture, dpi=120)
     return 0
