@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import trainyard
@@ -96,6 +97,14 @@ def tasks():
     gc.collect()
     junk = [trainyard.run(JOB).tasks("all").n for _ in range(3)]
     fact("they outlive run and tasks", duration.sum() == before and junk == [n] * 3)
+    column = trainyard.run(JOB).tasks("0").dur_ps
+    memory, view = weakref.ref(column.base._memory), column[1:]
+    del column
+    gc.collect()
+    kept = memory() is not None
+    del view
+    gc.collect()
+    fact("a view keeps the library's memory, and the last one frees it", kept and memory() is None)
     busy = trainyard.run(JOB).tasks("all")
     computes = busy.dur_ps[busy.of(stream="compute")].sum() * 1e-12 / len(set(busy.rank))
     parts = trainyard.run(JOB).breakdown
@@ -189,6 +198,9 @@ def errors():
     fact("it goes to another process", (str(other), other.status) == (str(wrong), 3), other)
     named = error(trainyard.run, JOB, {"layout.tensor": 3}).places
     fact("of a setting, too", named[0][:4] == ("--set layout.tensor=3", 0, 0, "layout.tensor"), named)
+    lacking = error(trainyard.run, {k: v for k, v in JOB.items() if k != "layout"}).places
+    fact("of a key that is missing, too", [(p.file, p.line, p.key) for p in lacking]
+         == [("<dict>", 0, "layout.global_batch")], lacking)
     fact("a file that is not there", error(trainyard.run, "nowhere.yaml").status == 3)
     fact("a figure that is not there",
          error(trainyard.run(JOB).figure, "nope").status == 2)
@@ -201,6 +213,10 @@ def errors():
     fact("a sweep of nothing", "over={key: values}" in str(raised(ValueError, trainyard.sweep, JOB)))
     fact("a text with a zero, which C would cut",
          raised(ValueError, trainyard.run, "a: 1\n\0b: 2\n") is not None)
+    for what, call in (("ranks", lambda: trainyard.schedule("1f1b", -1, 8)),
+                       ("threads", lambda: trainyard.run(JOB, threads=-1)),
+                       ("jobs", lambda: trainyard.sweep(JOB, {"layout.zero": 1}, jobs=-2))):
+        fact(f"less than none: {what}", "out of range" in str(raised(ValueError, call)))
     fact("what is no run file", raised(TypeError, trainyard.run, 5) is not None)
     odd = {**JOB, "model": {**JOB["model"], "name": 'a: "b" #, é'}}
     fact("any text can be a value", 'a: "b" #, é' in str(trainyard.run(odd)), odd)

@@ -20,6 +20,17 @@ PathLike = Union[str, "os.PathLike[str]"]
 texts_t = POINTER(c_char_p)
 
 
+class Options(Structure):
+    """Whose whole numbers are what they were before: C would make 4,294,967,295 of -1."""
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        kinds = dict(self._fields_)
+        for name, value in [*zip(kinds, values), *named.items()]:
+            if kinds[name] is c_uint32 and not 0 <= value < 2**32:
+                raise ValueError(f"{name}: {value} is out of range; write a whole number from 0")
+        super().__init__(*values, **named)
+
+
 class Source(Structure):
     _fields_ = [("path", c_char_p), ("text", c_char_p), ("with_", texts_t), ("n_with", c_size_t),
                 ("sets", texts_t), ("n_sets", c_size_t), ("n_against", c_size_t)]
@@ -38,7 +49,7 @@ class Tasks(Structure):
                 + [(count, c_uint32) for count in NAMES.values()])
 
 
-class FleetRequest(Structure):
+class FleetRequest(Options):
     _fields_ = [("days", c_double), ("runs", c_uint32), ("jobs", c_uint32), ("form", c_char_p)]
 
 
@@ -62,7 +73,7 @@ class SweepSummary(Structure):
                 ("remark", ctypes.c_char * 512)]
 
 
-class SweepOptions(Structure):
+class SweepOptions(Options):
     _fields_ = [("path", c_char_p), ("text", c_char_p), ("rows", c_char_p), ("over", texts_t),
                 ("n_over", c_size_t), ("with_", texts_t), ("n_with", c_size_t), ("sets", texts_t),
                 ("n_sets", c_size_t), ("output", c_char_p), ("jobs", c_uint32), ("resume", c_bool),
@@ -72,7 +83,7 @@ class SweepOptions(Structure):
                 ("progress_arg", c_void_p), ("crew", c_void_p)]
 
 
-class PlanOptions(Structure):
+class PlanOptions(Options):
     _fields_ = [("source", Source), ("gpus", c_char_p), ("over", texts_t), ("n_over", c_size_t),
                 ("objective", c_char_p), ("top", c_uint32), ("uneven", c_uint32),
                 ("jobs", c_uint32), ("shard", c_uint32), ("n_shards", c_uint32),
@@ -82,7 +93,7 @@ class PlanOptions(Structure):
                 ("progress_arg", c_void_p), ("crew", c_void_p)]
 
 
-class ScheduleOptions(Structure):
+class ScheduleOptions(Options):
     _fields_ = [("name", c_char_p), ("text", c_char_p), ("pipeline", c_uint32),
                 ("micro_batches", c_uint32), ("chunks", c_uint32), ("group", c_uint32),
                 ("slices", c_uint32), ("times", c_char_p), ("stages", c_char_p),
@@ -90,7 +101,7 @@ class ScheduleOptions(Structure):
                 ("palette", c_char_p), ("bubbles", c_char_p)]
 
 
-class ImportJobOptions(Structure):
+class ImportJobOptions(Options):
     _fields_ = [("form", c_char_p), ("paths", texts_t), ("n_paths", c_size_t), ("gpus", c_uint32),
                 ("cluster", c_char_p), ("env", texts_t), ("n_env", c_size_t)]
 
@@ -109,7 +120,7 @@ class PageOptions(Structure):
                 ("order", c_char_p), ("stop", POINTER(c_int))]
 
 
-class InitOptions(Structure):
+class InitOptions(Options):
     _fields_ = [("model", c_char_p), ("cluster", c_char_p), ("gpus", c_uint32),
                 ("path", c_char_p)]
 
@@ -193,7 +204,7 @@ class Place(NamedTuple):
     """Where a message points.
 
     file is a path, "<dict>", "<text>" or the setting ("--set layout.tensor=3"); line and column
-    count from 1, and are 0 of a setting; key is "" where no key is meant; message is what is wrong
+    count from 1, and are 0 of a setting and of what is missing; key is "" where no key is meant; message is what is wrong
     and what would be right.
     """
     file: str
@@ -203,8 +214,10 @@ class Place(NamedTuple):
     message: str
 
 
-# "run.yaml:8:11: layout.tensor: 3 does not ..." or "--set layout.tensor=3: layout.tensor: 3 does ..."
-_PLACE = re.compile(r"^(?:(\S[^\n]*?):(\d+):(\d+)|(--\S+ [^\n]*?)): "
+# "run.yaml:8:11: layout.tensor: 3 does not ...", "--set layout.tensor=3: layout.tensor: 3 does ...",
+# "run.yaml: layout.global_batch: missing ..."
+_PLACE = re.compile(r"^(?:(\S[^\n]*?):(\d+):(\d+)|"
+                    r"(--\S+ [^\n]*?|[^\s:][^\n:]*(?=: [a-z]+\.[a-z0-9_.]+: ))): "
                     r"(?:([a-z]+(?:\.[a-z0-9_]+)+): )?(.*)$", re.M)
 
 

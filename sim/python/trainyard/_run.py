@@ -159,6 +159,8 @@ class Result(Planned):
     def __init__(self, given: Source, engine: Optional[str], threads: int,
                  uncertain: bool) -> None:
         super().__init__(given, c.lib.ty_run_new)
+        if not 0 <= threads < 2**32:
+            raise ValueError(f"threads: {threads} is out of range; write a whole number from 0")
         c.lib.ty_run_threads(self._run.pointer, threads)
         c.call(c.lib.ty_run_execute, self._run.pointer, c.encode(engine))
         if uncertain:

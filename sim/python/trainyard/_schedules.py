@@ -107,12 +107,16 @@ class Comparison:
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        return f"<trainyard.Comparison {self._options['name']}>"
+
     def _repr_svg_(self) -> str:
         return self.text("svg")
 
 
-def compare(names: Sequence[str], p: int, m: int, *, v: int = 0, group: int = 0, slices: int = 0,
+def compare(names: Union[Sequence[str], str], p: int, m: int, *, v: int = 0, group: int = 0, slices: int = 0,
             times: Times = None) -> Comparison:
     """Schedules under one clock. `times` are of a whole stage, whatever it is cut into."""
-    return Comparison({"name": ",".join(names), "pipeline": p, "micro_batches": m, "chunks": v,
+    name = names if isinstance(names, str) else ",".join(names)
+    return Comparison({"name": name, "pipeline": p, "micro_batches": m, "chunks": v,
                        "group": group, "slices": slices, "times": _times(times)})

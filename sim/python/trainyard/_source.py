@@ -75,7 +75,7 @@ def settings(sets: Settings) -> List[str]:
 
 def alternatives(over: Optional[Mapping[str, Any]]) -> List[str]:
     """ "KEY=V1,V2" of each."""
-    return [f"{key}={values}" if isinstance(values, str) else
+    return [f"{key}={setting_text(values)}" if isinstance(values, (str, int, float)) else
             f"{key}={','.join(setting_text(value) for value in values)}"
             for key, values in (over or {}).items()]
 
