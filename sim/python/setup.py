@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 class WithLibrary(build_py):
     def run(self):
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # of a build before, of other files
         super().run()
         named = os.environ.get("TRAINYARD_LIBRARY") or HERE.parents[1] / "build/libtrainyard.so"
         library = pathlib.Path(named).resolve()

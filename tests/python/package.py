@@ -46,6 +46,9 @@ class Package(Test):
         self.check("without the library there is no wheel, and it says which one is missing",
                    missing.returncode != 0 and "/nowhere/libtrainyard.so is not there" in
                    missing.stderr + missing.stdout, missing)
+        left = list(source.glob("build/lib*/trainyard"))
+        for folder in left:  # of that build, which ended early
+            (folder / "gone.py").touch()
         built = self.run(*pip, "wheel", *offline, "-w", self.folder, source,
                          TRAINYARD_LIBRARY=self.library)
         wheels = list(self.folder.glob("*.whl"))
@@ -57,6 +60,7 @@ class Package(Test):
         held = [name for wheel in wheels for name in zipfile.ZipFile(wheel).namelist()]
         self.check("with types and library", {"trainyard/py.typed", "trainyard/libtrainyard.so"}
                    <= set(held), held)
+        self.check("and nothing of an earlier build", left and "trainyard/gone.py" not in held, held)
         return installed.returncode == 0
 
     def facts(self):
