@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,8 @@ class Package(Test):
         self.python = str(folder / "env/bin/python")
 
     def run(self, *words, cwd=None, **more):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "TRAINYARD_L"))}
+        hides = ("PYTHON", "TRAINYARD_L", "LD_LIBRARY_PATH")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(hides)}
         return subprocess.run(list(map(str, words)), cwd=cwd or self.top, capture_output=True,
                               text=True, check=False, env={**env, "MPLBACKEND": "agg", **more})
 
@@ -38,7 +40,7 @@ class Package(Test):
         made = self.run(python, "-m", "venv", "--system-site-packages", self.folder / "env")
         self.check("an environment", made.returncode == 0, made.stderr)
         source = self.folder / "source"  # a build leaves files beside its sources
-        self.run("cp", "-r", self.top / "sim/python", source)
+        shutil.copytree(self.top / "sim/python", source)
         pip = [self.python, "-m", "pip", "-q", "--disable-pip-version-check"]
         offline = ["--no-index", "--no-build-isolation", "--no-deps"]
         missing = self.run(*pip, "wheel", *offline, "-w", self.folder, source,
@@ -117,6 +119,15 @@ class Package(Test):
         lost = self.run(self.python, "-c", "import trainyard", TRAINYARD_LIBRARY="/nowhere.so")
         self.check("one that is not there is told", "ImportError: /nowhere.so cannot be loaded"
                    in lost.stderr, lost)
+        alone = self.folder / "alone"  # the package as Debian has it, beside the library
+        shutil.copytree(self.top / "sim/python/trainyard", alone / "trainyard")
+        said = "import trainyard; print(trainyard.version())"
+        without = self.run(self.python, "-c", said, cwd=alone)
+        self.check("without a library it is named", "libtrainyard.so" in without.stderr
+                   and "TRAINYARD_LIBRARY" in without.stderr, without)
+        beside = self.run(self.python, "-c", said, cwd=alone,
+                          LD_LIBRARY_PATH=str(self.library.parent))
+        self.check("one that is installed is found by its name", beside.returncode == 0, beside)
         other = self.folder / "other.c"
         other.write_text('const char *ty_version(void) { return "9.8.7"; }\n')
         self.run("cc", "-shared", "-fPIC", other, "-o", self.folder / "other.so")

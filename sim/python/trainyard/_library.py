@@ -5,7 +5,6 @@ compiler has their members.
 """
 import concurrent.futures
 import ctypes
-import ctypes.util
 import os
 import pathlib
 import re
@@ -245,16 +244,10 @@ class Error(Exception):
 def _find() -> str:
     """TRAINYARD_LIBRARY, the one in this package, the one that is installed: the first of these."""
     named = os.environ.get("TRAINYARD_LIBRARY")
-    if named:
-        return named
     here = pathlib.Path(__file__).with_name("libtrainyard.so")
-    if here.exists():
-        return str(here)
-    installed = ctypes.util.find_library("trainyard")
-    if installed is None:
-        raise ImportError("libtrainyard.so is neither in this package nor installed; "
-                          "TRAINYARD_LIBRARY may name it")
-    return installed
+    major, minor, _ = VERSION.split(".")
+    installed = "libtrainyard.so." + (f"0.{minor}" if major == "0" else major)  # the loader's name
+    return named or (str(here) if here.exists() else installed)
 
 
 def _load() -> ctypes.CDLL:
@@ -262,7 +255,8 @@ def _load() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as why:  # it says which file, perhaps one that this one needs
-        raise ImportError(f"{path} cannot be loaded: {why}") from why
+        raise ImportError(f"{path} cannot be loaded: {why}; install it, or name one in "
+                          "TRAINYARD_LIBRARY") from why
     library.ty_version.restype = c_char_p
     found = library.ty_version().decode()
     if found != VERSION:
