@@ -59,6 +59,17 @@ static void name_model(struct ty_megatron *m, const struct ty_flags *words)
     }
 }
 
+/* neuronx-distributed-training: the sizes are in a config.json that the file names. */
+static void ask_for_model(struct ty_megatron *m, const struct ty_flags *words)
+{
+    const struct ty_flag *path = ty_flags_find(words, "model.model_config");
+    if (path != NULL && path->n_values > 0 && ty_flags_find(words, "model.hidden_size") == NULL &&
+        ty_flags_find(&m->flags, "--hidden-size") == NULL) {
+        ty_draft_refuse(m->draft, &path->from, "the model is in %s; name it as a further file",
+                        path->values[0].text);
+    }
+}
+
 static void read_nemo(struct ty_draft *d)
 {
     struct ty_megatron m = {.draft = d, .flags = {.draft = d}};
@@ -85,6 +96,10 @@ static void read_nemo(struct ty_draft *d)
         return;
     }
     name_model(&m, &words);
+    ask_for_model(&m, &words);
+    if (d->code < 0) {
+        return;
+    }
     ty_nemo_words(&m, &words);
     if (python) {
         suppose(&m);
