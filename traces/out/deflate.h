@@ -1,6 +1,6 @@
 /* deflate.h - one block of bytes as deflate (RFC 1951): by ISA-L where the build has it
  * (deflate_isal.c), which is four times as fast as zlib at level 1, else by zlib
- * (deflate_zlib.c). */
+ * (deflate_zlib.c); not at all in the module for pages (deflate_none.c). */
 #ifndef TY_TRACES_OUT_DEFLATE_H
 #define TY_TRACES_OUT_DEFLATE_H
 
