@@ -286,6 +286,8 @@ REFUSALS = [
     ("torchtitan: a world that does not divide", "torchtitan",
      {"a.toml": TITAN.replace("degree = 4\n[act", "degree = -1\n[act")}, ["--gpus", "20"],
      ["a world of 20 GPUs is not a multiple of 8"]),
+    ("torchtitan: degrees that make another world", "torchtitan", {"a.toml": TITAN},
+     ["--gpus", "32"], ["the degrees make 64 GPUs, --gpus says 32"]),
     ("torchtitan: a flavor that is not known", "torchtitan",
      {"a.toml": TITAN.replace("8B", "9B")}, [],
      ["a.toml:3:1: model.flavor: no sizes of llama3 9B", "config.json"]),

@@ -41,10 +41,15 @@ static struct degrees read_degrees(struct ty_flags *words)
     if (!g.rest) {
         g.shard = ty_flags_count(words, shard, 1);
         const uint64_t world = others * g.shard;
-        if (world > 0 && world < UINT32_MAX) {
-            const char *said = ty_draft_get(d, "layout.tensor") != NULL ? shard : "";
+        const struct ty_draft_from from = ty_flags_from(words, shard, "");
+        if (d->options->gpus > 0 && d->options->gpus != world) {
+            ty_draft_refuse(d, &from,
+                            "the degrees make %llu GPUs, --gpus says %u; leave the "
+                            "option out, or write -1 here for the rest",
+                            (unsigned long long)world, (unsigned)d->options->gpus);
+        } else if (world > 0 && world < UINT32_MAX) {
             d->gpus = (uint32_t)world;
-            d->gpus_from = ty_flags_from(words, said, "");
+            d->gpus_from = from;
         }
     } else if (others > 0 && ty_words_gpus(d) > 0 && ty_words_gpus(d) % others == 0) {
         g.shard = (uint32_t)(ty_words_gpus(d) / others);
