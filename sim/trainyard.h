@@ -181,6 +181,9 @@ TY_API int ty_run_report_check(const char *format, struct ty_err *err);
 TY_API int ty_run_report(const struct ty_run *run, const char *format, char **text,
                          struct ty_err *err);
 
+/* The JSON report without what would make a run fit, which takes many plans. */
+TY_API int ty_run_report_brief(const struct ty_run *run, char **text, struct ty_err *err);
+
 /* Gives the reports of an executed run a 90 % band, by runs of its source with each value that may
  * be off (section `uncertainty`) moved. (2) before execution, and for standard input; (3). */
 TY_API int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct ty_err *);

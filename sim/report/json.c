@@ -102,7 +102,8 @@ static int remedies(struct ty_json *j, const struct ty_run *run, struct ty_err *
     return rc;
 }
 
-static int memory(struct ty_json *j, const struct ty_run *run, struct ty_err *err)
+/* `advise`: with the changes that would make it fit, each of which is planned and tried. */
+static int memory(struct ty_json *j, const struct ty_run *run, bool advise, struct ty_err *err)
 {
     const uint32_t n = run->lowered.program.n_gangs;
     struct ty_bill bill, fullest;
@@ -129,7 +130,8 @@ static int memory(struct ty_json *j, const struct ty_run *run, struct ty_err *er
     ty_json_end(j);
     ty_report_tiers_json(run, j);
     largest(j, run, stage, &fullest);
-    const int rc = ty_run_verdict(run, &fullest) != TY_VERDICT_FITS ? remedies(j, run, err) : 0;
+    const bool full = ty_run_verdict(run, &fullest) != TY_VERDICT_FITS;
+    const int rc = full && advise ? remedies(j, run, err) : 0;
     ty_json_end(j);
     return rc;
 }
@@ -208,7 +210,7 @@ void ty_report_figures_json(const struct ty_figures *f, struct ty_json *j)
     }
 }
 
-int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+static int report(const struct ty_run *run, bool advise, struct ty_text *t, struct ty_err *err)
 {
     struct ty_json j = ty_json_to_text(t);
     struct ty_figures f;
@@ -217,7 +219,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_json_lines(&j);
     ty_report_figures_json(&f, &j);
     ty_json_bool(&j, "fits", ty_run_fits(run));
-    int rc = run->config->workload.job == NULL ? memory(&j, run, err) : 0;
+    int rc = run->config->workload.job == NULL ? memory(&j, run, advise, err) : 0;
     if (rc < 0) {
         return rc;
     }
@@ -241,4 +243,14 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_json_end(&j);
     ty_text_bytes(t, "\n", 1);
     return 0;
+}
+
+int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    return report(run, true, t, err);
+}
+
+int ty_report_brief(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    return report(run, false, t, err);
 }

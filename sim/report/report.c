@@ -16,9 +16,11 @@ static int hand_over(int rc, struct ty_text *t, char **text, struct ty_err *err)
     return *text != NULL ? 0 : ty_fail_memory(err);
 }
 
+typedef int write_fn(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
 static const struct {
     const char *name;
-    int (*write)(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+    write_fn *write;
 } formats[] = {{"table", ty_report_table}, {"json", ty_report_json}};
 
 int ty_run_report_check(const char *format, struct ty_err *err)
@@ -31,21 +33,29 @@ int ty_run_report_check(const char *format, struct ty_err *err)
     return ty_fail(err, TY_EUSAGE, "--stats %s: unknown; write table or json", format);
 }
 
-int ty_run_report(const struct ty_run *run, const char *format, char **text, struct ty_err *err)
+static int write_report(const struct ty_run *run, write_fn *write, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
-    *text = NULL;
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "a report needs an executed run");
-    }
-    const int index = ty_run_report_check(format, err);
-    if (index < 0) {
-        return index;
     }
     if (ty_run_check_planned(run, "a report", err) < 0) {
         return TY_EUSAGE;
     }
-    return hand_over(formats[index].write(run, &t, err), &t, text, err);
+    return hand_over(write(run, &t, err), &t, text, err);
+}
+
+int ty_run_report(const struct ty_run *run, const char *format, char **text, struct ty_err *err)
+{
+    *text = NULL;
+    const int index = ty_run_report_check(format, err);
+    return index < 0 ? index : write_report(run, formats[index].write, text, err);
+}
+
+int ty_run_report_brief(const struct ty_run *run, char **text, struct ty_err *err)
+{
+    *text = NULL;
+    return write_report(run, ty_report_brief, text, err);
 }
 
 /* What the simulator itself would need: the timeline column and the program. */

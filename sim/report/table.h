@@ -9,6 +9,7 @@
 /* The reports of trainyard.h. */
 int ty_report_table(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 int ty_report_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_brief(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 /* json.c: the figures that are one number, as members. */
 void ty_report_figures_json(const struct ty_figures *figures, struct ty_json *json);

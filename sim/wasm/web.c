@@ -300,9 +300,12 @@ static int conclude(const struct ty_config *config, const struct ty_run *run, st
 static int run(const struct request *r, struct reply *reply, struct ty_err *err)
 {
     const char *format = get(r, "format");
+    const bool brief = format != NULL && strcmp(format, "brief") == 0;
     int rc = know(r, FIGURES, err);
-    rc =
-        rc == 0 ? ty_run_report(kept.run, format != NULL ? format : "json", &reply->text, err) : rc;
+    if (rc == 0) {
+        rc = brief ? ty_run_report_brief(kept.run, &reply->text, err)
+                   : ty_run_report(kept.run, format != NULL ? format : "json", &reply->text, err);
+    }
     return rc == 0 ? conclude(kept.config, kept.run, reply, err) : rc;
 }
 
