@@ -1,115 +1,136 @@
-/* lessons.js - the course: its texts, pictures that live, exercises that are checked. LESSONS is made of
- * docs/tutorial by lessons.py: [{title, text}]. */
+/* lessons.js - the course: lessons are Markdown of docs/tutorial, with blocks of two kinds: a widget is a
+ * state of a room, which is put there; an exercise is asked, and its answer checked. */
 
-/* What Markdown of the lessons has within a line: code, bold, links. */
-function inline(text, follow) {
-  return text.split(/(`[^`]+`|\*\*[^*]+\*\*|\*[^*\s][^*]*\*|\[[^\]]+\]\([^)]+\))/).map((piece) => {
-    if (/^`/.test(piece)) { return el('code', {}, piece.slice(1, -1)); }
-    if (/^\*\*/.test(piece)) { return el('b', {}, piece.slice(2, -2)); }
-    if (/^\*/.test(piece)) { return el('em', {}, piece.slice(1, -1)); }
-    const link = /^\[([^\]]+)\]\(([^)]+)\)$/.exec(piece), lesson = link && /(\d)-[a-z-]+\.md/.exec(link[2]);
-    return link ? lesson ? el('a', {href: `#lesson=${lesson[1]}`}, link[1]) : el('em', {title: follow + link[2]}, link[1]) : piece;
-  });
+const UNITS = {'': 1, '%': 1, ms: 1, s: 1, GiB: 1};
+const NEAR = 0.005; /* answers that were rounded otherwise are right, too */
+
+/* `code`, **strong**, *emphasis*, [words](target) of a line. */
+function inline(text) {
+  const out = [], form = /`([^`]+)`|\*\*(.+?)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\(([^)]+)\)/g;
+  let at = 0;
+  for (const found of text.matchAll(form)) {
+    out.push(text.slice(at, found.index));
+    at = found.index + found[0].length;
+    const [, code, strong, emphasis, words, target] = found;
+    const lesson = target && /^(\d)-\w+\.md/.exec(target);
+    out.push(code ? make('code', {}, code) : strong ? make('strong', {}, ...inline(strong)) : emphasis ? make('em', {}, ...inline(emphasis))
+      : lesson ? make('a', {href: `#lesson=${lesson[1]}`}, words) : words);
+  }
+  return [...out, text.slice(at)];
 }
 
-/* Blocks of a text: [kind, lines]; kinds are words after ```, "h2" (for #), "h3", "li", "p". */
-function blocksOf(text) {
-  const blocks = [], lines = text.split('\n');
-  for (let i = 0; i < lines.length; i++) {
-    const fence = /^```(\w*)/.exec(lines[i]), last = blocks[blocks.length - 1];
+/* Blocks {kind, text | lines}: fences, headings, lists, tables, paragraphs. */
+function blocksOf(markdown) {
+  const blocks = [], lines = markdown.split('\n');
+  for (let i = 0; i < lines.length;) {
+    const fence = /^```(\w*)/.exec(lines[i]), heading = /^(#+) (.*)/.exec(lines[i]);
+    const kind = fence ? 'fence' : heading ? 'heading' : /^(- |\d+\. )/.test(lines[i]) ? 'list' : lines[i].startsWith('|') ? 'table' : 'paragraph';
+    const from = i++;
     if (fence) {
-      const end = lines.indexOf('```', i + 1);
-      blocks.push([fence[1] || 'pre', lines.slice(i + 1, end)]);
-      i = end;
-    } else if (/^#+ /.test(lines[i])) {
-      blocks.push([lines[i].startsWith('# ') ? 'h2' : 'h3', [lines[i].replace(/^#+ /, '')]]);
-    } else if (/^- /.test(lines[i])) {
-      if (last && last[0] === 'li') { last[1].push(lines[i].slice(2)); } else { blocks.push(['li', [lines[i].slice(2)]]); }
-    } else if (lines[i].trim() === '') {
-      blocks.push(['', []]);
-    } else if (last && last[0] === 'p') {
-      last[1].push(lines[i]);
-    } else {
-      blocks.push(['p', [lines[i]]]);
+      while (i < lines.length && lines[i] !== '```') { i++; }
+      blocks.push({kind: fence[1] || 'code', lines: lines.slice(from + 1, i++)});
+    } else if (heading) {
+      blocks.push({kind, level: heading[1].length, lines: [heading[2]]});
+    } else if (lines[from].trim() !== '') {
+      while (i < lines.length && lines[i].trim() !== '' && !lines[i].startsWith('```')) { i++; }
+      blocks.push({kind, ordered: /^\d/.test(lines[from]), lines: lines.slice(from, i)});
     }
   }
-  return blocks.filter(([kind]) => kind !== '');
+  return blocks;
 }
 
-/* Whether a number that was typed, with its unit or without, is the answer: to 1 %, or to its last digit. */
+function listOf(block) {
+  const items = [];
+  for (const line of block.lines) {
+    const found = /^(?:- |\d+\. )(.*)/.exec(line);
+    if (found) { items.push(found[1]); } else { items[items.length - 1] += ` ${line.trim()}`; }
+  }
+  return make(block.ordered ? 'ol' : 'ul', {}, ...items.map((item) => make('li', {}, ...inline(item))));
+}
+
+function tableOf(block) {
+  const rows = block.lines.filter((line) => !/^\|[\s:|-]+\|$/.test(line)).map((line) => line.split('|').slice(1, -1).map((cell) => make('td', {class: 'text'}, ...inline(cell.trim()))));
+  return make('div', {class: 'scroll'}, table('', rows[0].map((cell) => cell.textContent), rows.slice(1)));
+}
+
+/* Whether what was typed is the answer, to the digits that it has: true, false, or null for no number. */
 function isRight(typed, answer) {
-  const number = (text) => Number.parseFloat(text.replace(',', '.')), right = number(answer), given = number(typed);
-  const digit = 10 ** -((/\.(\d+)/.exec(answer) || ['', ''])[1].length);
-  return Number.isFinite(given) && Math.abs(given - right) <= Math.max(0.01 * Math.abs(right), digit / 2 + 1e-9);
+  const words = /^\s*(-?[\d.,]+(?:e-?\d+)?)\s*([%\w]*)\s*$/i.exec(typed), [value, unit = ''] = answer.split(' ');
+  const mine = words ? Number(words[1].replace(',', '.')) : NaN, digits = (value.split('.')[1] || '').length;
+  if (Number.isNaN(mine) || !(unit in UNITS)) {
+    return null;
+  }
+  return (words[2] === '' || words[2].toLowerCase() === unit.toLowerCase()) &&
+    Math.abs(mine - Number(value)) <= Math.max(0.5001 * 10 ** -digits, NEAR * Math.abs(Number(value)));
 }
 
-class LessonsRoom {
-  constructor(core, state, changed) {
-    Object.assign(this, {core, changed});
-    this.at = Math.min(Math.max(Number(state.lesson) || 1, 1), LESSONS.length);
-    this.contents = el('div', {class: 'card contents', role: 'navigation', 'aria-label': 'Lessons'});
-    this.text = el('article', {class: 'text'});
-    this.node = el('div', {class: 'lesson'}, this.contents, this.text);
-    this.show(this.at);
+class Lessons {
+  /* `show` opens a room's state (text of an address) in an element. */
+  constructor(course, show) {
+    this.course = course;
+    this.show = show;
+    this.solved = new Set();
   }
 
-  show(at) {
-    const lesson = LESSONS[at - 1], solved = this.solved();
+  open(pairs) {
+    const said = new Map(pairs), at = Math.min(this.course.length, Math.max(1, Number(said.get('lesson')) || 1)) - 1;
     this.at = at;
-    this.exercises = 0;
-    this.contents.replaceChildren(...LESSONS.map((one, k) => el('button', {type: 'button', 'aria-current': String(k + 1 === at), onclick: () => this.go(k + 1)},
-      `${one.title}${solved.filter((name) => name.startsWith(`${k + 1}.`)).length === 3 ? ' \u2713' : ''}`)));
-    this.text.replaceChildren(...blocksOf(lesson.text).map(([kind, lines]) => this.block(kind, lines)));
-    this.node.dataset.ready = String(Number(this.node.dataset.ready || 0) + 1);
-  }
-
-  go(at) {
-    this.changed({lesson: String(at)});
-    this.show(at);
-    scrollTo({top: 0});
-  }
-
-  block(kind, lines) {
-    const within = (text) => inline(text, 'docs/tutorial/');
-    switch (kind) {
-      case 'h2': case 'h3': return el('h2', {}, ...within(lines[0]));
-      case 'li': return el('ul', {}, ...lines.map((line) => el('li', {}, ...within(line))));
-      case 'p': return el('p', {}, ...within(lines.join(' ')));
-      case 'widget': return this.widget(lines.join('').trim());
-      case 'exercise': return this.exercise(Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)])));
-      default: return el('pre', {tabindex: 0}, el('code', {}, lines.join('\n')));
+    const body = make('article', {class: 'card'}), spots = [];
+    let exercises = 0;
+    for (const block of blocksOf(this.course[at].text)) {
+      body.append(block.kind === 'exercise' ? this.exercise(block, ++exercises) : block.kind === 'widget' ? this.widget(block, spots) : this.plain(block));
+    }
+    const next = this.course[at + 1];
+    body.append(make('p', {}, next ? make('a', {href: `#lesson=${at + 2}`}, `Next: ${next.title}`) : 'This was the last lesson.'));
+    $('lessons').replaceChildren(make('div', {class: 'lesson'}, make('ol', {class: 'steps'}, ...this.course.map((lesson, i) => make('li', {},
+      make('a', {href: `#lesson=${i + 1}`, 'aria-current': i === at ? 'page' : null}, lesson.title)))), body));
+    const wanted = $(`exercise-${said.get('exercise')}`);
+    if (wanted) { wanted.scrollIntoView(); }
+    if (spots.length > 0) {
+      this.show(spots[0].state, spots[0].place);
     }
   }
 
-  widget(address) {
-    const state = readAddress(address), model = roomOf(state) === 'model', node = el('div', {class: 'widget'});
-    const link = el('a', {href: '#' + writeAddress(state)}, 'Open it in its own room');
-    const room = new (model ? ModelRoom : ScheduleRoom)(this.core, state, (now) => { link.setAttribute('href', '#' + writeAddress(now)); }, true);
-    node.append(room.node, el('p', {class: 'small'}, link));
-    return node;
+  address() {
+    return `lesson=${this.at + 1}`;
   }
 
-  solved() {
-    try { return JSON.parse(localStorage.getItem('trainyard-solved') || '[]'); } catch { return []; }
+  plain(block) {
+    switch (block.kind) {
+      case 'heading': return make(`h${Math.min(block.level + 1, 4)}`, {}, ...inline(block.lines[0]));
+      case 'list': return listOf(block);
+      case 'table': return tableOf(block);
+      case 'paragraph': return make('p', {}, ...inline(block.lines.join(' ')));
+      default: return make('pre', {tabindex: 0}, block.lines.join('\n'));
+    }
   }
 
-  exercise(x) {
-    const number = ++this.exercises, name = `${this.at}.${number}`, id = `answer-${name}`;
-    const input = el('input', {type: 'text', id, inputmode: 'decimal', autocomplete: 'off', 'aria-describedby': id + '-said'});
-    const said = el('span', {id: id + '-said', role: 'status'}, this.solved().includes(name) ? '\u2713 solved' : ''), hint = el('p', {class: 'small', hidden: true}, x.hint);
-    const check = () => {
-      const right = isRight(input.value, x.answer);
-      said.className = right ? 'good' : 'bad';
-      said.textContent = input.value.trim() === '' ? '' : right ? `\u2713 ${x.answer}` : 'Not yet.';
-      if (right) {
-        try { localStorage.setItem('trainyard-solved', JSON.stringify([...new Set([...this.solved(), name])])); } catch { /* a page without memory */ }
-      }
+  /* The room comes to the widget that was asked for last; there is one of each. */
+  widget(block, spots) {
+    const place = make('div', {class: 'live'}), state = block.lines.join('').trim();
+    spots.push({state, place});
+    place.append(make('button', {type: 'button', click: () => this.show(state, place)}, 'Show it here, live'));
+    return place;
+  }
+
+  exercise(block, k) {
+    const x = Object.fromEntries(block.lines.map((line) => { const at = line.indexOf(': '); return [line.slice(0, at), line.slice(at + 2)]; }));
+    const id = `${this.at}.${k}`, unit = x.answer.split(' ')[1] || '';
+    const typed = make('input', {type: 'text', inputmode: 'decimal', 'aria-label': `Answer to exercise ${k}`});
+    const said = make('p', {class: 'said', role: 'status'}), place = make('div', {});
+    const tell = (right) => {
+      said.className = `said ${right ? 'done' : 'notyet'}`;
+      said.textContent = right ? `Right: ${x.answer}. The command line says it with ${x.command}` : right === null ? 'Type a number.' : `Not yet. ${x.hint}`;
     };
-    input.addEventListener('keydown', (event) => { if (event.key === 'Enter') { check(); } });
-    const unit = (/ (\S+)$/.exec(x.answer) || ['', ''])[1];
-    return el('form', {class: 'exercise', onsubmit: undefined}, el('p', {}, el('b', {}, `${name} `), el('label', {for: id}, x.question)),
-      el('div', {class: 'tools'}, input, unit ? el('span', {class: 'small'}, unit) : '', el('button', {type: 'button', onclick: check}, 'Check'),
-      el('button', {type: 'button', onclick: () => { hint.hidden = !hint.hidden; }}, 'Hint'), x.widget ? el('a', {class: 'small', href: '#' + writeAddress(readAddress(x.widget)), target: '_blank'}, 'Try it') : '', said), hint,
-      el('details', {}, el('summary', {}, 'On the command line'), el('pre', {tabindex: 0}, `${x.command}      # ${x.field}`)));
+    const check = (event) => {
+      event.preventDefault();
+      const right = isRight(typed.value, x.answer);
+      if (right) { this.solved.add(id); }
+      tell(right);
+    };
+    if (this.solved.has(id)) { tell(true); }
+    return make('section', {class: 'exercise', id: `exercise-${k}`, 'aria-label': `Exercise ${k}`}, make('p', {}, make('strong', {}, `${k}. `), ...inline(x.question)),
+      make('form', {submit: check}, typed, unit, make('button', {class: 'main'}, 'Check'),
+        ...(x.widget ? [make('button', {type: 'button', click: () => this.show(x.widget, place)}, 'Try it live')] : [])), said, place);
   }
 }

@@ -1,159 +1,238 @@
-/* model.js - the room of a whole model on a cluster: keys of a run file by sliders, a step simulated in the
- * Worker, its timeline, where its time goes, memory that overflows where one sees it. */
+/* model.js - the room of a model on a cluster: keys of a run file, most of them on sliders, simulated in a
+ * Worker while the page stays alive. Keys that have no slider come by the address or by name. */
 
-const MODEL_DEFAULTS = {'model.preset': 'llama-13b', 'model.sequence': '2048', 'cluster.preset': 'dgx-a100-80g', 'cluster.nodes': '2', 'layout.tensor': '1',
-  'layout.pipeline': '4', 'layout.micro_batch': '1', 'layout.global_batch': '64', 'layout.zero': '1', 'schedule.name': '1f1b'};
-const POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
-const SPENT = {compute_forward: ['forward', '#7ec894'], compute_backward: ['backward', '#4387fd'], recompute: ['recomputation', '#99ee66'],
-  optimizer: ['optimizer', '#0da861'], compute_other: ['other', '#999999'], exposed_tensor: ['waits: tensor', '#ff8c00'], exposed_pipeline: ['waits: messages', '#b67d8f'],
-  exposed_data: ['waits: data', '#c79b7d'], exposed_context: ['waits: context', '#ffa733'], exposed_expert: ['waits: experts', '#f44a3f'],
-  exposed_offload: ['waits: offload', '#4e9bb9'], bubble_fill: ['bubble: fill', '#8e7cc3'], bubble_stall: ['bubble: stall', '#d9534f'], bubble_drain: ['bubble: drain', '#6b8fa3']};
-const HELD = {weights: '#5b7fb4', 'expert weights': '#5b7fb4', gradients: '#8fb0d9', 'expert gradients': '#8fb0d9', optimizer: '#3f9f7f', 'expert optimizer': '#3f9f7f', activations: '#f0b35a'};
-const PASSES = {'compute.forward': '#7ec894', 'compute.backward': '#4387fd', 'compute.dgrad': '#85a0d2', 'compute.wgrad': '#f2e14c', 'compute.recompute': '#99ee66', optimizer: '#0da861'};
-const GIB = 2 ** 30;
+const POWERS = (to) => Array.from({length: Math.log2(to) + 1}, (unused, i) => 2 ** i);
+const MODEL_USUAL = [['model.preset', 'llama-30b'], ['cluster.preset', 'dgx-a100-80g'], ['cluster.nodes', '32'],
+  ['layout.tensor', '4'], ['layout.pipeline', '4'], ['layout.micro_batch', '1'], ['layout.global_batch', '512'], ['layout.zero', '1'],
+  ['layout.recompute', 'none'], ['schedule.name', '1f1b']];
+const BUCKET_KEYS = {compute_forward: 'compute.forward', compute_backward: 'compute.backward', recompute: 'compute.recompute'};
+const BAND = 30; /* height of a stage in the timeline */
 
-/* Spans of each rank's computation, a box for each pass, of the columns of tasks. */
-function passesOf(tasks, stream) {
-  const rows = new Map();
-  for (let i = 0; i < tasks.n; i++) {
-    if (tasks.stream[i] !== stream) {
-      continue;
-    }
-    const rank = tasks.rank[i], category = tasks.category_names[tasks.category[i]], colour = PASSES[category];
-    if (!colour) {
-      continue;
-    }
-    if (!rows.has(rank)) {
-      rows.set(rank, {stage: tasks.stage[i], boxes: [], idle: []});
-    }
-    const row = rows.get(rank), last = row.boxes[row.boxes.length - 1], start = tasks.start_ps[i], end = start + tasks.dur_ps[i];
-    if (last && last.pass === tasks.pass[i] && last.colour === colour) {
-      last.dur = end - last.start;
-    } else {
-      row.boxes.push({start, dur: end - start, colour, pass: tasks.pass[i], name: category === 'optimizer' ? '' : String(tasks.micro_batch[i]), category, micro: tasks.micro_batch[i], stage: tasks.stage[i]});
-    }
+/* The same keys by sections, as a file. */
+function runFileOf(keys) {
+  const sections = new Map();
+  for (const [key, value] of keys) {
+    const at = key.indexOf('.'), section = key.slice(0, at);
+    sections.set(section, `${sections.get(section) || ''}  ${key.slice(at + 1)}: ${value}\n`);
   }
-  for (const row of rows.values()) {
-    row.boxes.forEach((b) => { b.words = `${b.category.replace('compute.', '')} of micro-batch ${b.micro}, stage ${b.stage}\n${seconds(b.start)} + ${seconds(b.dur)}`; });
-  }
-  return rows;
+  return [...sections].map(([section, lines]) => `${section}:\n${lines}`).join('');
 }
 
 class ModelRoom {
-  constructor(core, state, changed, small) {
-    Object.assign(this, {core, changed, small});
-    this.state = small || Object.keys(state).length > 0 ? {...state} : {...MODEL_DEFAULTS};
-    this.asker = new Asker((text) => this.ask(text), (text, reply, took) => this.answer(reply, took));
-    this.chart = new Chart('Timeline of the step');
-    this.chart.canvas.addEventListener('keydown', (event) => this.chart.key(event));
-    this.panel = el('div', {class: small ? 'controls' : 'card controls'});
-    this.main = el('div', {});
-    this.node = el('div', {class: 'room'}, this.panel, this.main);
-    this.fill();
-    this.update();
+  constructor(core, opened, changed) {
+    this.core = core; /* of this thread, for catalogues */
+    this.opened = opened; /* a promise of the one in the Worker */
+    this.changed = changed;
+    this.keys = new Map(MODEL_USUAL);
+    this.tasks = null;
+    this.form();
+    $('m-save').addEventListener('click', () => save('run.yaml', runFileOf(this.keys), 'text/plain'));
+    new ResizeObserver(() => this.timeline()).observe($('m-canvas').parentElement);
   }
 
-  set(key, value) {
-    if (value === '') {
-      delete this.state[key];
-    } else {
-      this.state[key] = value;
-    }
-    this.changed({...this.state});
-    this.update();
-  }
-
-  fill() {
-    const of = (key) => this.state[key] || '', put = (key) => (value) => this.set(key, value);
-    const some = (values, key) => [...new Set([...values.map(String), of(key)].filter(Boolean))].sort((a, b) => a - b);
-    const choice = (label, key, words, title) => control(label, {words: [...new Set([...words, of(key)])], title}, of(key), put(key));
-    const slider = (label, key, values, title) => control(label, {values: some(values, key), title}, of(key) || String(values[0]), put(key));
-    this.panel.replaceChildren(this.small ? '' : el('h2', {}, 'Job'),
-      choice('Cluster', 'cluster.preset', this.core.clusters), slider('Nodes', 'cluster.nodes', POWERS.slice(0, 9)),
-      choice('Model', 'model.preset', this.core.models), slider('Sequence', 'model.sequence', [512, 1024, 2048, 4096, 8192, 16384, 32768], 'tokens'),
-      slider('Tensor', 'layout.tensor', POWERS.slice(0, 5)), slider('Pipeline', 'layout.pipeline', POWERS.slice(0, 6)),
-      slider('Micro-batch', 'layout.micro_batch', POWERS.slice(0, 5), 'sequences'), slider('Global batch', 'layout.global_batch', POWERS.slice(2), 'sequences a step'),
-      slider('ZeRO', 'layout.zero', [0, 1, 2, 3]), choice('Recompute', 'layout.recompute', ['none', 'selective', 'ffn', 'full']),
-      control('Sequence parallel', {check: true}, of('layout.sequence_parallel'), put('layout.sequence_parallel')),
-      choice('Schedule', 'schedule.name', this.core.schedules), ...this.more(), this.small ? '' : this.exports());
-  }
-
-  /* Keys that have no slider here, and room for any other. */
-  more() {
-    const known = /^(cluster\.(preset|nodes)|model\.(preset|sequence)|layout\.(tensor|pipeline|micro_batch|global_batch|zero|recompute|sequence_parallel)|schedule\.name)$/;
-    const rows = Object.keys(this.state).filter((key) => !known.test(key)).map((key) => control(key, {}, this.state[key], (value) => { this.set(key, value); this.fill(); }));
-    const line = el('input', {type: 'text', placeholder: 'cluster.nic_bandwidth = 25 Gb/s', 'aria-label': 'Another key and its value', spellcheck: 'false'});
-    line.addEventListener('change', () => {
-      const at = line.value.search(/[=:]/);
-      if (at > 0) {
-        this.set(line.value.slice(0, at).trim(), line.value.slice(at + 1).trim());
-        this.fill();
+  form() {
+    const set = (key) => (value) => this.change(key, String(value));
+    const choose = (key, label, choices) => [key, picker(`m-${key}`, label, choices, set(key))];
+    const slide = (key, label, values) => [key, slider(`m-${key}`, label, values, set(key))];
+    const words = (text) => text.split(' ').map((value) => ({value}));
+    this.fields = new Map([
+      choose('model.preset', 'Model', listed(this.core, 'models')),
+      choose('cluster.preset', 'Cluster', listed(this.core, 'clusters')),
+      choose('cluster.gpu', 'GPU', [{value: '', text: 'as the cluster has'}, ...listed(this.core, 'gpus')]),
+      slide('cluster.nodes', 'Nodes', [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128]),
+      slide('layout.tensor', 'Tensor', POWERS(16)),
+      slide('layout.pipeline', 'Pipeline', [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32]),
+      slide('layout.context', 'Context', POWERS(16)),
+      slide('layout.expert', 'Experts', POWERS(64)),
+      slide('layout.micro_batch', 'Micro-batch', [1, 2, 3, 4, 6, 8, 16]),
+      slide('layout.global_batch', 'Global batch', POWERS(8192).slice(3)),
+      slide('layout.zero', 'ZeRO', [0, 1, 2, 3]),
+      choose('layout.recompute', 'Recomputation', words('none ffn selective full')),
+      choose('schedule.name', 'Schedule', listed(this.core, 'schedules')),
+    ]);
+    const key = make('input', {type: 'text', placeholder: 'model.sequence: 4096', 'aria-label': 'Another key and its value'});
+    const add = () => {
+      const found = /^\s*([a-z_]+\.[a-z_0-9.]+)\s*[:=]\s*(.*?)\s*$/.exec(key.value);
+      if (found) {
+        key.value = '';
+        this.change(found[1], found[2]);
       }
-    });
-    return [...rows, el('div', {}, el('h3', {}, 'Any other key'), line)];
+    };
+    key.addEventListener('keydown', (event) => { if (event.key === 'Enter') { event.preventDefault(); add(); } });
+    this.others = make('div', {class: 'tools'});
+    $('m-form').append(...[...this.fields.values()].map((field) => field.root), make('fieldset', {},
+      make('legend', {}, 'Any other key of a run file'), this.others, make('div', {class: 'tools'}, key, make('button', {type: 'button', click: add}, 'Set'))));
+    $('m-form').addEventListener('submit', (event) => event.preventDefault());
   }
 
-  exports() {
-    return el('div', {}, el('h3', {}, 'Take it with you'), el('div', {class: 'tools'},
-      el('button', {type: 'button', onclick: () => save('run.yaml', runFile(this.state), 'text/yaml')}, 'Run file'),
-      el('button', {type: 'button', onclick: async () => {
-        const reply = await this.core.call('trace', {text: runFile(this.state), format: 'chrome', ranks: 'one-per-stage'});
-        if (reply.bytes) { save('step.json', reply.bytes, 'application/json'); }
-      }}, 'Chrome trace')));
+  change(key, value) {
+    if (value === '') {
+      this.keys.delete(key);
+    } else {
+      this.keys.set(key, value);
+    }
+    this.update();
   }
 
-  update() {
-    this.asker.put(runFile(this.state));
+  open(pairs) {
+    const own = pairs.filter(([key]) => key.includes('.'));
+    this.keys = new Map(own.length > 0 ? own : MODEL_USUAL);
+    this.update();
   }
 
-  async ask(text) {
-    const tasks = await this.core.call('tasks', {text, name: 'run.yaml', ranks: 'one-per-stage'});
-    return tasks.error ? tasks : {tasks: tasks.tasks, run: await this.core.call('run', {text, name: 'run.yaml', format: 'json'})};
+  address() {
+    return addressFrom([...this.keys]);
   }
 
-  answer(reply, took) {
-    const error = reply.error || reply.run.error;
-    if (error) {
-      this.main.replaceChildren(el('div', {class: 'trouble', role: 'alert'}, error.trim()));
-      this.done(took);
+  controls() {
+    const usual = {'cluster.gpu': '', 'layout.recompute': 'none', 'schedule.name': '1f1b'};
+    for (const [key, field] of this.fields) {
+      const said = this.keys.get(key), whole = /^\d+$/.test(said);
+      field.show(field.select ? said || usual[key] || '' : whole ? Number(said) : key === 'layout.zero' ? 0 : 1);
+    }
+    this.others.replaceChildren(...[...this.keys].filter(([key]) => !this.fields.has(key)).map(([key, value]) => make('button',
+      {type: 'button', title: 'Remove', 'aria-label': `Remove ${key}`, click: () => this.change(key, '')}, `${key}: ${value} ×`)));
+  }
+
+  /* The last state that was asked for is simulated; what was asked for while the Worker was at work and
+   * has changed again is not. */
+  async update() {
+    this.controls();
+    this.wanted = runFileOf(this.keys);
+    if (this.busy) {
       return;
     }
-    const begun = performance.now(), r = JSON.parse(reply.run.text), stream = reply.tasks.stream_names.indexOf('compute');
-    const rows = [...passesOf(reply.tasks, stream).entries()].sort((a, b) => a[1].stage - b[1].stage || a[0] - b[0]);
-    this.main.replaceChildren(this.tiles(r), el('section', {class: this.small ? '' : 'card'}, el('div', {class: 'cardhead'}, el('h2', {}, 'Timeline'), el('span', {class: 'small'}, 'computation of one GPU of each stage; gaps are waiting')), this.chart.canvas),
-      el('div', {class: 'pair'}, this.timeCard(r), this.memoryCard(r)));
-    this.chart.canvas.setAttribute('aria-label', `A step of ${secs(r.step_time_s)}, one row for a GPU of each of ${rows.length} stages. Arrow keys go from pass to pass.`);
-    const end = Math.max(...rows.map(([, row]) => { const last = row.boxes[row.boxes.length - 1]; return last.start + last.dur; }), 0);
-    requestAnimationFrame(() => this.chart.show(rows.map(([, row]) => row), end, rows.map(([, row]) => `stage ${row.stage}`), (t) => seconds(t)));
-    this.done(took + performance.now() - begun);
+    this.busy = true;
+    const worker = await this.opened();
+    for (let text = null; text !== this.wanted;) {
+      text = this.wanted;
+      const began = performance.now();
+      const tasks = await worker.call('tasks', {text, ranks: 'one-per-stage'});
+      const report = tasks.error ? tasks : await worker.call('run', {text, format: 'brief'});
+      this.took = performance.now() - began;
+      if (text === this.wanted) {
+        this.show(tasks, report);
+      }
+    }
+    this.busy = false;
   }
 
-  done(took) {
-    this.took = took;
-    this.node.dataset.took = took.toFixed(1);
-    this.node.dataset.ready = String(Number(this.node.dataset.ready || 0) + 1);
+  show(tasks, report) {
+    $('m-trouble').hidden = !report.error;
+    $('m-trouble').textContent = report.error || '';
+    document.querySelector('#model .view').classList.toggle('stale', Boolean(report.error));
+    if (!report.error) {
+      this.report = JSON.parse(report.text);
+      this.tasks = tasks.tasks;
+      this.tiles(this.report);
+      this.memory(this.report.memory);
+      this.where(this.report);
+      this.timeline();
+    }
+    this.changed(report.error ? '' : `${this.report.gpus} GPUs, ${this.report.tasks.toLocaleString('en')} tasks: simulated in ${this.took.toFixed(0)} ms on this computer.`);
   }
 
   tiles(r) {
-    const peak = Math.max(...r.memory.peak_bytes), fits = r.fits;
-    return el('div', {class: 'tiles'}, tile('Step', secs(r.step_time_s), 'one optimizer step'), tile('MFU', share(r.mfu), `${r.model_tflops_per_gpu.toFixed(0)} TFLOP/s a GPU`),
-      tile('Throughput', count(r.tokens_per_s), 'tokens a second'), tile('Bubble', share(r.bubble_fraction), 'of the step'),
-      tile('Fullest GPU', bytes(peak), fits ? `of ${bytes(r.memory.capacity_bytes)}: fits` : `of ${bytes(r.memory.capacity_bytes)}: does not fit`, fits ? '' : 'bad'));
+    const ratio = Math.max(...r.memory.peak_bytes.map((peak, i) => peak / r.memory.stage_capacity_bytes[i]));
+    $('m-tiles').replaceChildren(
+      tile('Step', seconds(r.step_time_s), `${r.gpus} GPUs`),
+      tile('MFU', percent(r.mfu), `${r.model_tflops_per_gpu.toFixed(1)} TFLOP/s per GPU`),
+      tile('Tokens a second', Math.round(r.tokens_per_s).toLocaleString('en'), `${Math.round(r.tokens_per_s_per_gpu).toLocaleString('en')} per GPU`),
+      tile('Pipeline bubble', percent(r.bubble_fraction), 'of the step, mean over GPUs'),
+      tile('Fullest GPU', percent(ratio, 0), {fits: 'fits', tight: 'tight: below 5 % is free'}[r.memory.verdict] || 'does not fit', r.fits ? '' : 'bad'));
   }
 
-  timeCard(r) {
-    const parts = Object.entries(r.breakdown).filter(([, s]) => s > 5e-4 * r.step_time_s);
-    return el('section', {class: 'card'}, el('h2', {}, 'Where the time goes'), el('p', {class: 'small'}, 'of a step, mean over GPUs'),
-      bar(parts.map(([key, s]) => [s / r.step_time_s, (SPENT[key] || [key, '#999'])[1], `${(SPENT[key] || [key])[0]} ${secs(s)}`])),
-      el('div', {class: 'measure'}, ...parts.flatMap(([key, s]) => [el('span', {}, (SPENT[key] || [key])[0]), bar([[s / Math.max(...parts.map(([, x]) => x)), (SPENT[key] || [key, '#999'])[1]]]), el('b', {}, `${secs(s)}  ${share(s / r.step_time_s)}`)])));
+  memory(m) {
+    const far = 1.03 * Math.max(...m.peak_bytes, ...m.stage_capacity_bytes), share = (bytes) => `${100 * bytes / far}%`;
+    const rows = m.peak_bytes.flatMap((peak, i) => {
+      const most = m.stage_capacity_bytes[i], over = peak > most;
+      return [make('span', {}, `stage ${i}`), make('div', {class: 'track', 'aria-hidden': 'true'},
+        make('div', {class: 'fill', style: `width: ${share(Math.min(peak, most))}`}),
+        ...(over ? [make('div', {class: 'over', style: `left: ${share(most)}; width: ${share(peak - most)}`})] : []),
+        make('div', {class: 'limit', style: `left: ${share(most)}`})),
+      make('b', {class: over ? 'bad' : ''}, over ? `${gibibytes(peak)}, ${gibibytes(peak - most)} too many` : gibibytes(peak))];
+    });
+    const what = table(`What fills stage ${m.largest.stage}, the fullest; ${gibibytes(m.capacity_bytes)} are usable on a GPU.`, ['what', 'GiB'],
+      m.largest.what.map(([name, bytes]) => [name, (bytes / 2 ** 30).toFixed(2)]));
+    const remedies = make('div', {class: 'remedies'}, make('button', {type: 'button', click: () => this.remedies(remedies)}, 'What would fit?'));
+    $('m-memory').replaceChildren(make('div', {class: 'memory'}, ...rows),
+      ...(m.verdict === 'fits' ? [] : [remedies]),
+      make('details', {}, make('summary', {class: 'small'}, 'What is in it'), what));
   }
 
-  memoryCard(r) {
-    const capacity = r.memory.capacity_bytes, most = Math.max(capacity, ...r.memory.peak_bytes) * 1.02, full = r.memory.largest;
-    const overflow = (peak) => peak > capacity ? [[capacity / most, '#f0b35a'], [(peak - capacity) / most, '#d5281c', `${bytes(peak - capacity)} too much`]] : [[peak / most, '#f0b35a']];
-    return el('section', {class: 'card'}, el('h2', {}, 'Memory of a GPU'), el('p', {class: 'small'}, `at its fullest moment; there are ${bytes(capacity)} (dashed)`),
-      el('div', {class: 'measure'}, ...r.memory.peak_bytes.flatMap((peak, stage) => [el('span', {}, `stage ${stage}`), bar(overflow(peak), capacity / most), el('b', {class: peak > capacity ? 'bad' : ''}, bytes(peak))])),
-      el('p', {class: 'small', style: 'margin-top:.6rem'}, `Stage ${full.stage} holds`), el('div', {class: 'measure'}, ...full.what.filter(([, b]) => b > 1e8).flatMap(([what, b]) =>
-        [el('span', {}, what), bar([[b / most, HELD[what] || '#b9b9c6']]), el('b', {}, bytes(b))])));
+  /* Plans many other layouts, which takes longer than the step: only where somebody asks. */
+  async remedies(place) {
+    place.textContent = 'Trying…';
+    const worker = await this.opened(), reply = await worker.call('run', {text: this.wanted});
+    const found = reply.error ? [] : JSON.parse(reply.text).memory.would_fit || [];
+    place.replaceChildren(make('span', {class: 'small'}, found.length > 0 ? 'Would fit:' : 'No single change would make it fit.'), ...found.slice(0, 6).map((one) => make('button',
+      {type: 'button', click: () => this.apply(one.set)}, `${one.set.join(', ')}: ${gibibytes(one.peak_bytes)}`)));
+  }
+
+  apply(sets) {
+    sets.forEach((set) => {
+      const at = set.indexOf('=');
+      this.keys.set(set.slice(0, at), set.slice(at + 1));
+    });
+    this.update();
+  }
+
+  where(r) {
+    const parts = Object.entries(r.breakdown).filter(([, s]) => s > 0).map(([name, s]) => {
+      const key = BUCKET_KEYS[name] || name;
+      return {key: LOOKS[key] ? key : 'compute.other', words: LOOKS[key] ? LOOKS[key][0] : name.replace(/_/g, ' '), s};
+    });
+    const box = ({key}) => make('i', {style: `display: inline-block; width: 14px; height: 11px; border-radius: 3px; margin-right: .5rem; background: ${LOOKS[key] ? colours.css(key) : '#999999'}`});
+    $('m-where').replaceChildren(make('div', {class: 'shares', 'aria-hidden': 'true'}, ...parts.map((part) => make('span',
+      {style: `width: ${100 * part.s / r.step_time_s}%; background: ${LOOKS[part.key] ? colours.css(part.key) : '#999999'}`, title: part.words}))),
+    table('', ['', 'time', 'of the step'], parts.map((part) => [make('th', {scope: 'row'}, box(part), part.words), seconds(part.s), percent(part.s / r.step_time_s, 2)])));
+  }
+
+  /* A band for each stage: computation above, communication below; tasks that lie side by side and look
+   * alike are one box. */
+  timeline() {
+    const {tasks} = this;
+    if (!tasks || $('m-canvas').clientWidth === 0) {
+      return;
+    }
+    const ranks = [...new Set(tasks.rank)], high = ranks.length * (BAND + 6) + AXIS;
+    const {context: c, width} = canvasOf($('m-canvas'), high);
+    let end = 0;
+    for (let i = 0; i < tasks.n; i++) { end = Math.max(end, tasks.start_ps[i] + tasks.dur_ps[i]); }
+    const scale = (width - GUTTER - 6) / end, used = new Set(), open = new Map();
+    const look = tasks.category_names.map((name) => (LOOKS[name] ? name : null));
+    const flush = ({row, from, to, key, low}) => {
+      c.fillStyle = colours.fill(c, key, 0);
+      c.fillRect(GUTTER + from * scale, row * (BAND + 6) + (low ? BAND * 0.7 : 0), Math.max(0.4, (to - from) * scale), low ? BAND * 0.3 : BAND * 0.7 - 1);
+    };
+    for (let i = 0; i < tasks.n; i++) {
+      const key = look[tasks.category[i]], row = ranks.indexOf(tasks.rank[i]), from = tasks.start_ps[i], to = from + tasks.dur_ps[i];
+      if (key !== null && to > from) {
+        const lane = row * 64 + tasks.stream[i], last = open.get(lane);
+        used.add(key);
+        if (last && last.key === key && from >= last.from && (from - last.to) * scale < 0.4) {
+          last.to = Math.max(last.to, to);
+        } else {
+          if (last) { flush(last); }
+          open.set(lane, {row, from, to, key, low: key.startsWith('comm.') || key === 'offload'});
+        }
+      }
+    }
+    open.forEach(flush);
+    this.scales(c, ranks, end, scale, high);
+    $('m-legend').replaceChildren(...legend([...used]));
+    $('m-said').textContent = `One GPU of each stage, from 0 to ${seconds(end * 1e-12)}: computation above, communication below it.`;
+    $('m-canvas').setAttribute('aria-label', `Timeline of one GPU of each of ${ranks.length} stages; the table of shares says where the step goes.`);
+  }
+
+  scales(c, ranks, end, scale, high) {
+    c.font = '12px system-ui, sans-serif';
+    c.fillStyle = colourOf('--soft');
+    c.textBaseline = 'middle';
+    ranks.forEach((rank, row) => c.fillText(`stage ${row}`, 0, row * (BAND + 6) + BAND / 2));
+    c.textAlign = 'center';
+    for (const ms of ticks(end * 1e-9, ($('m-canvas').clientWidth - GUTTER) / 110)) {
+      c.fillText(ms >= 1000 || end > 2e12 ? `${number(ms / 1000)} s` : `${number(ms)} ms`, GUTTER + ms * 1e9 * scale, high - 8);
+    }
   }
 }

@@ -1,58 +1,103 @@
-/* page.js - opens the core, shows the room that the address names, keeps the address. */
+/* page.js - opens the core, then the room that the address names. */
 
-const ROOMS = {schedules: ['Schedules', ScheduleRoom], model: ['Whole model', ModelRoom], lessons: ['Lessons', LessonsRoom]};
-const roomNode = document.getElementById('room');
-let shownAddress = null;
+const ROOMS = [['schedule', 'Schedules'], ['model', 'A model'], ['lessons', 'Lessons']];
 
-function names(text) {
-  return text.split('\n').filter((line) => /^\S/.test(line)).map((line) => line.split(/\s/)[0]);
+const page = {rooms: {}, room: null, live: null};
+
+/* Shows one room; in a lesson there is also the one that is live, inside it. */
+function enter(name, pairs) {
+  page.room = name;
+  page.live = name;
+  $('home').append($('schedule'), $('model'));
+  $('lessons').hidden = name !== 'lessons';
+  $('schedule').hidden = name !== 'schedule';
+  $('model').hidden = name !== 'model';
+  $('rooms').querySelectorAll('a').forEach((link) => {
+    if (link.dataset.room === name) { link.setAttribute('aria-current', 'page'); } else { link.removeAttribute('aria-current'); }
+  });
+  page.rooms[name].open(pairs);
 }
 
-async function start() {
-  const data = JSON.parse(document.getElementById('data').textContent);
-  const core = await openCore(await unpackCore(data.core), document.getElementById('host').textContent);
-  const lists = await Promise.all(['schedules', 'clusters', 'models'].map((what) => core.call('list', {what})));
-  [core.schedules, core.clusters, core.models] = lists.map((reply) => names(reply.text));
-  document.getElementById('foot').textContent = `trainyard ${data.version}, the simulator itself as WebAssembly: what it says here it says on the command line.`;
-  return {core, data};
+/* A room in a lesson: at `place`, with the state of a widget. */
+function showLive(state, place) {
+  const pairs = pairsOf(state), name = roomOf(pairs), element = $(name);
+  $('schedule').hidden = $('model').hidden = true;
+  place.append(element);
+  element.hidden = false;
+  page.live = name;
+  page.rooms[name].open(pairs);
 }
 
-/* The address changes without a step of the browser's history for every slider. */
-function keep(state) {
-  shownAddress = writeAddress(state);
-  history.replaceState(null, '', '#' + shownAddress);
-}
-
-function open(core, state) {
-  const room = roomOf(state), tabs = document.getElementById('rooms');
-  tip.hide();
-  tabs.replaceChildren(...Object.entries(ROOMS).map(([name, [words]]) => el('button', {type: 'button', role: 'tab', 'aria-selected': String(name === room), 'aria-controls': 'room',
-    onclick: () => { location.hash = {schedules: 'schedule=1f1b&p=4&m=8', model: writeAddress(MODEL_DEFAULTS), lessons: 'lesson=1'}[name]; }}, words)));
-  roomNode.replaceChildren(new ROOMS[room][1](core, state, keep).node);
-}
-
-document.getElementById('b-link').addEventListener('click', async (event) => {
-  const button = event.target;
-  try {
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = 'Copied';
-  } catch {
-    prompt('The link', location.href);
+/* After every change of a room. */
+function changed(words) {
+  $('foot').textContent = `${words} trainyard ${page.version}, in this page; nothing is loaded from anywhere, nothing leaves it.`;
+  if (page.room !== 'lessons') {
+    address.keep(() => page.rooms[page.room].address());
   }
-  setTimeout(() => { button.textContent = 'Copy link'; }, 1500);
-});
+}
 
-start().then(({core, data}) => {
-  const show = () => {
-    const address = location.hash.replace(/^#/, '');
-    if (address !== shownAddress) {
-      shownAddress = address;
-      open(core, readAddress(address || data.state));
+function readAddress() {
+  const pairs = pairsOf(location.hash.slice(1));
+  enter(roomOf(pairs), pairs);
+}
+
+function header() {
+  $('rooms').append(...ROOMS.map(([name, words]) => make('a', {href: '#', 'data-room': name, click: (event) => {
+    event.preventDefault();
+    const text = page.rooms[name].address ? page.rooms[name].address() : '';
+    address.go(text);
+    enter(name, pairsOf(text));
+  }}, words)));
+  $('palette').append(...PALETTES.map(([value, words]) => make('option', {value}, words)));
+  $('palette').addEventListener('change', () => {
+    colours.palette = $('palette').value;
+    repaint();
+  });
+  $('b-link').addEventListener('click', async () => {
+    if (page.room !== 'lessons') {
+      address.go(page.rooms[page.room].address());
     }
+    await navigator.clipboard.writeText(location.href).then(() => { $('b-link').textContent = 'Copied'; }, () => { window.prompt('Link', location.href); });
+    setTimeout(() => { $('b-link').textContent = 'Copy link'; }, 1500);
+  });
+}
+
+function repaint() {
+  colours.patterns.clear();
+  if (!$('schedule').hidden) { page.rooms.schedule.update(); }
+  if (!$('model').hidden) { page.rooms.model.update(); }
+}
+
+/* The Worker's core, from when the first model is asked for. */
+function workerOf(module) {
+  let opened = null;
+  return () => {
+    opened = opened || openCore(module, $('host').textContent);
+    return opened;
   };
-  addEventListener('hashchange', show);
-  show();
-  document.body.dataset.ready = 'true';
-}, (error) => {
-  roomNode.replaceChildren(el('div', {class: 'trouble', role: 'alert'}, `The simulator could not be started: ${error.message}`));
+}
+
+async function begin() {
+  const data = JSON.parse($('data').textContent);
+  const core = await loadCore(await unpackCore(data.core));
+  page.version = data.version;
+  page.rooms.schedule = new ScheduleRoom(core, changed);
+  page.rooms.model = new ModelRoom(core, workerOf(core.module), changed);
+  page.rooms.lessons = new Lessons(LESSONS, showLive);
+  page.rooms.lessons.at = 0;
+  header();
+  $('opening').hidden = true;
+  if (location.hash.length < 2) {
+    history.replaceState(null, '', `${location.href.replace(/#.*/, '')}#${data.state}`);
+  }
+  readAddress();
+  window.addEventListener('hashchange', readAddress);
+  colours.dark.addEventListener('change', repaint);
+  page.ready = performance.now();
+  window.trainyard = page;
+}
+
+begin().catch((wrong) => {
+  $('opening').className = 'trouble';
+  $('opening').textContent = `The simulator inside this page does not start in this browser: ${wrong.message}`;
 });
