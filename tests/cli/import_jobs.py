@@ -202,6 +202,43 @@ def check_refusals(t, tool):
                     error and not out.exists() and all(part in error for part in parts), error)
 
 
+# What `plan --emit` prints for a run file, imported, takes the same time to the last digit.
+THERE_AND_BACK = {
+    "megatron": """
+cluster: {preset: dgx-h100, nodes: 8}
+model: {preset: llama2-70b, dropout: 0.1}
+layout: {tensor: 4, pipeline: 4, zero: 1, micro_batch: 1, global_batch: 128,
+  sequence_parallel: true, recompute: selective}
+schedule: {name: interleaved, chunks: 2}
+""",
+    "deepspeed": """
+cluster: {preset: dgx-h100, nodes: 8}
+model: {preset: gpt3-13b, vocabulary: 51200, positions: 2048, dropout: 0.1, tied: true, bias: true,
+  attention: fused-softmax}
+layout: {tensor: 4, pipeline: 4, zero: 1, micro_batch: 2, global_batch: 128, recompute: full,
+  sequence_parallel: false}
+framework: {preset: megatron-deepspeed}
+""",
+}
+
+
+def check_there_and_back(t, tool):
+    for stack, text in THERE_AND_BACK.items():
+        with tempfile.TemporaryDirectory() as folder:
+            first, script = pathlib.Path(folder) / "first.yaml", pathlib.Path(folder) / "job.sh"
+            first.write_text(text, encoding="utf-8")
+            script.write_text(tool.run("plan", first, "--emit", stack).stdout, encoding="utf-8")
+            out, error = tool.imported(pathlib.Path(folder), job(
+                stack, "job.sh", more=["--gpus", "64", "--cluster", "dgx-h100", "--env",
+                                       "VOCAB_SIZE=51200"]), folder)
+            times = [re.search(r'"step_time_s": ([\d.e-]+)',
+                               tool.run("run", file, "-q", "--stats", "json").stdout)
+                     for file in (first, out)]
+            told = [m[1] if m else None for m in times]
+            t.check(f"what plan --emit {stack} prints comes back as it was",
+                    not error and told[0] is not None and told[0] == told[1], (error, told))
+
+
 def main():
     tool, t, table = Tool(sys.argv[1]), tap.Test(sys.argv[1]), []
     for name, the in OWN.items():
@@ -212,6 +249,7 @@ def main():
     if not rows:
         print("# ../shared/configs is not here: its rows are left out")
     check_refusals(t, tool)
+    check_there_and_back(t, tool)
     if "--table" in sys.argv:
         for name, stack, found, wrong in table:
             print(f"# {name:30} {stack:12} {found:>18}  {wrong}")
