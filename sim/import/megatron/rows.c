@@ -84,7 +84,9 @@ const struct ty_flag_row ty_megatron_rows[] = {
     TAKEN("--tokenizer-model"),
     TAKEN("--tokenizer-name-or-path"),
     TAKEN("--vocab-file"),
-    TAKEN("--vocab-extra-ids"),
+    TAKEN("--patch-tokenizer-type"),
+    NO_KEY("--vocab-extra-ids", "further words are not counted; see --env VOCAB_SIZE"),
+    NO_KEY("--extra-vocab-size", "further words are not counted; see --env VOCAB_SIZE"),
     /* experts: experts.c */
     TAKEN("--num-experts"),
     TAKEN("--moe-num-experts"),

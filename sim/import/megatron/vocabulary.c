@@ -56,7 +56,8 @@ static const char *read_of(const struct ty_megatron *m, const char *flag)
 static uint32_t words_of(struct ty_megatron *m, struct ty_draft_from *from, const char **source)
 {
     static const char *const names[] = {"--tokenizer-name-or-path", "--tokenizer-model",
-                                        "--vocab-file", "--tokenizer-type"};
+                                        "--vocab-file", "--patch-tokenizer-type",
+                                        "--tokenizer-type"};
     for (size_t i = 0; i < TY_COUNT(names); i++) {
         const char *name = read_of(m, names[i]);
         for (size_t k = 0; k < TY_COUNT(tokenizers); k++) {
