@@ -77,7 +77,7 @@ static bool regaining(const struct ty_lowering *l, const struct ty_block_want *w
 
 void ty_lower_need_stayed(struct ty_lowering *l)
 {
-    if (ty_lower_is_gemini(l)) {
+    if (l->here.chunks.updates) {
         ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : TY_EVENT_STAYED);
     }
 }
@@ -271,23 +271,6 @@ static uint8_t reduce_bucket(struct ty_lowering *l, const struct ty_grad_bucket 
     return summed;
 }
 
-/* By which a bucket's reduction, or its leaving the GPU, is known; of one of even or odd number. */
-static uint8_t bucket_event(const struct ty_grad_bucket *bucket, bool odd)
-{
-    const uint8_t even = bucket->stays ? TY_EVENT_STAYED : TY_EVENT_REDUCED;
-    const uint8_t other = bucket->stays ? TY_EVENT_STAYED_ODD : TY_EVENT_REDUCED_ODD;
-    return odd ? other : even;
-}
-
-/* The bucket before this one. Before the first that stays come those that leave. */
-static void need_before(struct ty_lowering *l, const struct ty_grad_bucket *bucket)
-{
-    ty_lower_need(l, bucket_event(bucket, !bucket->odd));
-    if (bucket->stays) {
-        ty_lower_need(l, TY_EVENT_REDUCED);
-    }
-}
-
 void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k)
 {
     const struct ty_unit *unit = &v->units[u];
@@ -298,13 +281,13 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     }
     for (uint32_t i = 0; i < part->n_buckets; i++) {
         const struct ty_grad_bucket *bucket = &part->bucket[i];
-        summed = reduce_bucket(l, bucket, unit->layer, bucket_event(bucket, bucket->odd));
+        summed = reduce_bucket(l, bucket, unit->layer, bucket->event);
     }
     if (reduces_at_once(l)) {
         ty_lower_need(l, summed);
     }
     if (piles_up(l) && (ty_lower_updates_away(l) || !reduces_at_once(l))) {
-        need_before(l, &part->bucket[part->n_buckets - 1]);
+        ty_lower_need(l, part->bucket[part->n_buckets - 1].before);
     }
 }
 

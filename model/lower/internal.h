@@ -45,8 +45,8 @@ struct ty_grad_bucket {
     uint16_t reduce, regain;
     uint16_t replicate; /* hybrid sharding: the shard, between replicas */
     bool stays;         /* gemini: on the GPU, which updates it */
-    bool odd; /* reductions take turns in events, and the last of a stage is even (of those that
-                 * stay, and of those that leave) */
+    /* of its reduction or leaving, and of the bucket before: two in turn, a stage ends with even */
+    uint8_t event, before;
     double params;
     /* kinds of what the host does with its share: TY_NONE where it does not. Gradients go down, and
      * on to a drive; the optimizer's state is read, updated, written; parameters come up */

@@ -82,16 +82,31 @@ static void make_unit(struct ty_lowering *l, struct ty_vstage *v, enum ty_unit_k
     }
 }
 
-/* Buckets take turns, from the last to the first. */
+/* Those of even and odd buckets. */
+static uint8_t event_of(bool stays, bool odd)
+{
+    const uint8_t even = stays ? TY_EVENT_STAYED : TY_EVENT_REDUCED;
+    const uint8_t other = stays ? TY_EVENT_STAYED_ODD : TY_EVENT_REDUCED_ODD;
+    return odd ? other : even;
+}
+
+/* Buckets take turns, from the last to the first. Before the first of a backward comes, as far as
+ * this tells, another of its like. */
 static void number_buckets(const struct ty_vstage *v)
 {
     bool odd[2] = {false, false}; /* of those that leave the GPU, or of all; that stay */
+    struct ty_grad_bucket *behind = NULL;
     for (uint32_t at = 0; at < 2 * v->n_units; at++) {
         struct ty_unit_part *part = &v->units[at / 2].part[at % 2];
         for (uint32_t i = part->n_buckets; i > 0; i--) {
             struct ty_grad_bucket *bucket = &part->bucket[i - 1];
-            bucket->odd = odd[bucket->stays];
-            odd[bucket->stays] = !bucket->odd;
+            bucket->event = event_of(bucket->stays, odd[bucket->stays]);
+            odd[bucket->stays] = !odd[bucket->stays];
+            bucket->before = event_of(bucket->stays, odd[bucket->stays]);
+            if (behind != NULL) {
+                behind->before = bucket->event;
+            }
+            behind = bucket;
         }
     }
 }

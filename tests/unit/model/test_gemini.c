@@ -235,6 +235,33 @@ START_TEST(where_parameters_stay_they_come_once)
 }
 END_TEST
 
+/* Some gradients leave and some stay, and nothing waits for more than an operation can: stacks that
+ * wait for every reduction, replicas of shards, tensor ranks, activations beside the GPU. */
+START_TEST(what_stays_and_what_leaves_go_with_every_habit)
+{
+    static const char *const sets[][5] = {
+        {"framework.preset=megatron-deepspeed", "layout.tensor=2", "layout.sequence_parallel=true"},
+        {"framework.preset=megatron-lm", "layout.tensor=2", "layout.offload_activations=nvme"},
+        {"framework.preset=fsdp", "layout.shard=2"},
+        {"framework.preset=ideal", "layout.offload_activations=cpu", "framework.sync_every=false",
+         "layout.global_batch=8"},
+    };
+    for (size_t i = 0; i < TY_COUNT(sets); i++) {
+        const char *all[8] = {"layout.offload_room=70 %"};
+        uint32_t n = 1;
+        for (uint32_t k = 0; sets[i][k] != NULL; k++) {
+            all[n++] = sets[i][k];
+        }
+        struct quick_run q = quick_run(job, NULL, all);
+        const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
+        ck_assert_double_gt(plan->states.optimizer, 0);
+        ck_assert_double_gt(plan->away.host.optimizer, 0);
+        quick_run_free(&q);
+        quick_run_demand_same(job, all);
+    }
+}
+END_TEST
+
 /* Every step is as the first, stages of a pipeline have room of their own, and both executors say
  * the same. */
 START_TEST(steps_are_alike_and_stages_find_their_own_room)
@@ -258,4 +285,5 @@ TY_SUITE("gemini", no_rule_brings_fewer, steps_of_training_are_never_brought_mor
          what_is_too_large_goes_at_once_and_what_is_small_stays,
          with_room_for_nothing_it_is_zero3_offload, with_room_for_all_it_is_zero3,
          more_room_never_moves_more_and_never_takes_longer, where_parameters_stay_they_come_once,
+         what_stays_and_what_leaves_go_with_every_habit,
          steps_are_alike_and_stages_find_their_own_room)
