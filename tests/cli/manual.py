@@ -23,7 +23,7 @@ SHELLS = SOURCE / "sim/manual"
 FOUND = {**os.environ, "PATH": f"{os.path.dirname(BINARY)}:{os.environ['PATH']}"}
 BREAKS = "=:"  # bash splits words there, among others
 COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "plan", "fleet",
-            "calibrate", "import", "export", "schedule", "list"]
+            "calibrate", "import", "export", "schedule", "classroom", "list"]
 
 
 def call(*words, **more):
@@ -146,18 +146,18 @@ def the_examples_of_the_page_do_what_they_say(folder):
     shutil.copytree(SOURCE / "docs/examples", folder, dirs_exist_ok=True)
     rows = folder / "calibration/measured.csv"  # a dozen fit in no time
     rows.write_text("".join(rows.read_text().splitlines(True)[:13]))
+    (folder / "train.sh").write_text("torchrun pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
+                                     "--num-attention-heads 8 --seq-length 1024 "
+                                     "--micro-batch-size 1 --vocab-size 32000\n")
     page = form("trainyard.1")
     lines = re.findall(r"^\.TP\n\\fB(trainyard .*)\\fR$", page.split(".SH EXAMPLES")[-1], re.M)
     lines = [line.replace("\\-", "-") for line in lines]
     assert {line.split()[1] for line in lines} == set(COMMANDS), lines
-    profile = call(BINARY, "run", "llama3-8b-fsdp-8xh100.yaml", "-q", "--trace", "kineto:profile",
-                   cwd=folder)
-    assert profile.returncode == 0, profile.stderr
     for line in lines:
         done = call(BINARY, *shlex.split(line)[1:], cwd=folder, timeout=120)
-        assert done.returncode == 0, (line, done.stderr)
-    for name in ("run.yaml", "step.json", "page.html", "table.csv", "ours.yaml", "measured.csv",
-                 "first.goal/trace.bin"):
+        unbuilt = done.returncode == 3 and "-Dwasm=enabled" in done.stderr  # and it says so
+        assert done.returncode == 0 or line.split()[1] == "classroom" and unbuilt, (line, done.stderr)
+    for name in ("run.yaml", "step.json", "page.html", "table.csv", "ours.yaml", "first.goal/trace.bin"):
         assert (folder / name).stat().st_size > 0, name
 
 

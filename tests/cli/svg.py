@@ -358,8 +358,8 @@ def check_ends(binary):
         subprocess.run([binary] + words + ["-o", "a.svg", "--format", "gantt"], cwd=folder, check=True)
         assert pathlib.Path(folder, "a.svg").read_bytes() == run(binary, words)
         wrong = subprocess.run([binary, "schedule", "--compare", "gpipe,1f1b", "-p", "2", "-m", "2",
-                                "-o", "b.json"], cwd=folder, check=False, capture_output=True)
-        assert wrong.returncode == 2 and not pathlib.Path(folder, "b.json").exists()
+                                "-o", "b.csv"], cwd=folder, check=False, capture_output=True)
+        assert wrong.returncode == 2 and not pathlib.Path(folder, "b.csv").exists()
     return f"{len(forms)} ends"
 
 
