@@ -5,6 +5,7 @@
 #include "model/lower/internal.h"
 
 #include <assert.h>
+#include <string.h>
 
 uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block)
 {
@@ -100,6 +101,20 @@ void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits,
     put(l, op, all, n);
 }
 
+/* Of what the next computation waits for, as much as an operation can is waited for by one that
+ * takes no time, on the same stream: whoever waits for what was computed is behind it, too. */
+static void join(struct ty_lowering *l)
+{
+    static const struct ty_kind kind = {.name = "join", .category = TY_CAT_OTHER};
+    struct ty_op op = TY_OP_INIT;
+    op.kind = (uint16_t)ty_build_kind(&l->b, &kind);
+    op.stream = TY_STREAM_COMPUTE;
+    op.record = TY_EVENT_COMPUTE;
+    put(l, op, l->emit.need, TY_WAITS);
+    l->emit.n_need -= TY_WAITS;
+    memmove(l->emit.need, l->emit.need + TY_WAITS, l->emit.n_need);
+}
+
 /* An operation has few places for events: what another awaited one has waited for goes first. */
 static void settle(struct ty_lowering *l, uint32_t most)
 {
@@ -112,11 +127,8 @@ static void settle(struct ty_lowering *l, uint32_t most)
             }
         }
     }
-    if (l->emit.n_need > most) {
-        ty_build_note(&l->b, ty_fail(l->b.err, TY_EBUG,
-                                     "lowering: a computation waits for more than %u events",
-                                     (unsigned)most));
-        l->emit.n_need = most;
+    while (l->emit.n_need > most) {
+        join(l);
     }
 }
 

@@ -239,9 +239,11 @@ END_TEST
  * wait for every reduction, replicas of shards, tensor ranks, activations beside the GPU. */
 START_TEST(what_stays_and_what_leaves_go_with_every_habit)
 {
-    static const char *const sets[][5] = {
+    static const char *const sets[][6] = {
         {"framework.preset=megatron-deepspeed", "layout.tensor=2", "layout.sequence_parallel=true"},
         {"framework.preset=megatron-lm", "layout.tensor=2", "layout.offload_activations=nvme"},
+        {"framework.preset=megatron-deepspeed", "layout.tensor=2", "layout.sequence_parallel=true",
+         "layout.recompute=full", "layout.offload_activations=cpu"},
         {"framework.preset=fsdp", "layout.shard=2"},
         {"framework.preset=ideal", "layout.offload_activations=cpu", "framework.sync_every=false",
          "layout.global_batch=8"},
