@@ -142,6 +142,9 @@ static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t a
         }
         data_after(l, TY_GROUP_DATA, unit->gather, unit->layer, event, waits, n);
         data_after(l, TY_GROUP_EXPERT_DATA, unit->gather_experts, unit->layer, event, waits, n);
+        if (unit->gather == TY_NONE && unit->gather_experts == TY_NONE && waits[0] != event) {
+            ty_lower_join(l, TY_STREAM_DATA, event, waits, n); /* others of its stage gather */
+        }
     } else {
         const uint8_t updated = TY_EVENT_PARAMS;
         for (uint32_t i = part->n_buckets; i > 0; i--) { /* forward order */

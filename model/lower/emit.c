@@ -2,7 +2,7 @@
  *
  * An operation records an event, which is how others wait for it: whoever emits a collective says
  * which one. Computations wait for what was said to be needed since the last of them. */
-#include "model/lower/internal.h"
+#include "model/lower/offload.h"
 
 #include <assert.h>
 #include <string.h>
@@ -101,16 +101,22 @@ void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits,
     put(l, op, all, n);
 }
 
-/* Of what the next computation waits for, as much as an operation can is waited for by one that
- * takes no time, on the same stream: whoever waits for what was computed is behind it, too. */
-static void join(struct ty_lowering *l)
+void ty_lower_join(struct ty_lowering *l, uint8_t stream, uint8_t record, const uint8_t *waits,
+                   uint32_t n_waits)
 {
     static const struct ty_kind kind = {.name = "join", .category = TY_CAT_OTHER};
     struct ty_op op = TY_OP_INIT;
     op.kind = (uint16_t)ty_build_kind(&l->b, &kind);
-    op.stream = TY_STREAM_COMPUTE;
-    op.record = TY_EVENT_COMPUTE;
-    put(l, op, l->emit.need, TY_WAITS);
+    op.stream = stream;
+    op.record = record;
+    put(l, op, waits, n_waits);
+}
+
+/* Of what the next computation waits for, as much as an operation can, on its stream: whoever waits
+ * for what was computed is behind it, too. */
+static void join(struct ty_lowering *l)
+{
+    ty_lower_join(l, TY_STREAM_COMPUTE, TY_EVENT_COMPUTE, l->emit.need, TY_WAITS);
     l->emit.n_need -= TY_WAITS;
     memmove(l->emit.need, l->emit.need + TY_WAITS, l->emit.n_need);
 }

@@ -34,6 +34,10 @@ static inline uint8_t ty_lower_reduced_event(const struct ty_lowering *l)
                                                               : TY_EVENT_REDUCED;
 }
 
+/* emit.c: an operation that takes no time: it waits for events on a stream and records another. */
+void ty_lower_join(struct ty_lowering *l, uint8_t stream, uint8_t record, const uint8_t *waits,
+                   uint32_t n_waits);
+
 /* flows.c: what each member takes of the links meanwhile, into kind->first_flow. */
 void ty_lower_tier_flows(struct ty_lowering *l, struct ty_kind *kind, struct ty_tier_move move);
 

@@ -155,9 +155,7 @@ uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_block_want *want, 
                        uint8_t record)
 {
     const struct ty_unit *unit = &want->v->units[u];
-    const uint8_t own = unit->gather == TY_NONE && unit->gather_experts == TY_NONE
-                            ? record
-                            : (uint8_t)TY_EVENT_FETCHED;
+    const uint8_t own = ty_layout_has_copies(l->in->layout) ? (uint8_t)TY_EVENT_FETCHED : record;
     const uint8_t from[] = {TY_EVENT_COMPUTE, TY_EVENT_UPDATED}, read = TY_EVENT_READ;
     if (!ty_lower_fetches(want, u)) {
         return TY_EVENT_COMPUTE;

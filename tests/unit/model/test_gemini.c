@@ -264,6 +264,23 @@ START_TEST(what_stays_and_what_leaves_go_with_every_habit)
 }
 END_TEST
 
+/* Experts are gathered, all else of a stage only fetched, by whoever shares but experts' states. */
+START_TEST(units_that_are_fetched_go_with_units_that_are_gathered)
+{
+    static const char mixed[] = "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
+                                "model: {preset: mixtral-8x7b, layers: 4, sequence: 512}\n"
+                                "layout: {tensor: 8, sequence_parallel: true, expert: 2, "
+                                "expert_tensor: 1, global_batch: 4,\n"
+                                "         zero: 3, offload: zero3-offload}\n"
+                                "framework: {preset: torchtitan}\n";
+    struct quick_run q = quick_run(mixed, NULL, NULL);
+    const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
+    ck_assert_double_gt(plan->away.host.optimizer, 0);
+    quick_run_free(&q);
+    quick_run_demand_same(mixed, NULL);
+}
+END_TEST
+
 /* Every step is as the first, stages of a pipeline have room of their own, and both executors say
  * the same. */
 START_TEST(steps_are_alike_and_stages_find_their_own_room)
@@ -288,4 +305,5 @@ TY_SUITE("gemini", no_rule_brings_fewer, steps_of_training_are_never_brought_mor
          with_room_for_nothing_it_is_zero3_offload, with_room_for_all_it_is_zero3,
          more_room_never_moves_more_and_never_takes_longer, where_parameters_stay_they_come_once,
          what_stays_and_what_leaves_go_with_every_habit,
+         units_that_are_fetched_go_with_units_that_are_gathered,
          steps_are_alike_and_stages_find_their_own_room)
