@@ -8,7 +8,8 @@
  *     zero3-offload      cpu        cpu         3     (Rajbhandari et al. 2021)
  *     zero-infinity      nvme       nvme        3     (the same)
  *     gemini             cpu        cpu         3     (Colossal-AI, Li et al. 2021): or the GPU, as
- *                                                     far as it has room
+ *                                                     far as it has room, or nvme, where the
+ *                                                     host has none
  *
  * What a rank moves a step: X = 2 bytes for each parameter of its part of the model, N data ranks,
  * k micro-batches, share s of the optimizer that is not on the GPU (Twin-Flow):

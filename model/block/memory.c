@@ -89,9 +89,9 @@ struct ty_away_bytes ty_memory_away(const struct ty_layout *layout, double param
     return away;
 }
 
-double ty_memory_pinned(const struct ty_layout *layout, double chunk, double unit)
+double ty_memory_pinned(const struct ty_layout *layout, const struct ty_homes *home, double chunk,
+                        double unit)
 {
-    const struct ty_homes *home = &layout->home;
     const double weight = ty_memory_weight_bytes(layout);
     double bytes = 0;
     if (home->optimizer == TY_HOME_NVME) { /* read, updated, written */

@@ -95,7 +95,8 @@ double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *
 
 /* Pinned memory of the node through which a rank moves what does not live there: of `chunk`
  * parameters that are updated together, `unit` that are fetched together, shards of a rank. */
-double ty_memory_pinned(const struct ty_layout *layout, double chunk, double unit);
+double ty_memory_pinned(const struct ty_layout *layout, const struct ty_homes *home, double chunk,
+                        double unit);
 
 /* Bytes of a weight as it is kept and gathered. */
 double ty_memory_weight_bytes(const struct ty_layout *layout);

@@ -297,7 +297,8 @@ void ty_lower_plain(const struct ty_lowering *l, struct ty_block_want *want)
     want->found = l->zero->gather_in_passes && !given_up ? want->found : TY_FOUND_NONE;
     if (want->phase == TY_PHASE_FORWARD) {
         want->edge = want->edge && (ty_lower_regains_late(l) || ty_lower_is_delayed(l));
-    } else if (ty_lower_homes(l)->optimizer != TY_HOME_NVME) { /* else the last goes on to it */
+    } else if (ty_lower_homes(l)->optimizer != TY_HOME_NVME && !l->here.chunks.spills) {
+        /* else those of the last backward go on to drives */
         want->edge = ty_lower_is_reducing(l, want);
     }
 }

@@ -24,6 +24,7 @@ struct ty_lower_brought {
 struct ty_lower_chunks {
     double spare_B;                    /* room for states that stay, beside all parameters */
     bool updates;                      /* there are such: the GPU updates them */
+    bool spills;                       /* gradients of some go on to drives */
     const bool **miss;                 /* [passes of a step]: what each has to bring; NULL: all */
     struct ty_lower_pattern *patterns; /* those, each once */
     struct ty_lower_brought *brought;  /* blocks made so far */

@@ -57,10 +57,10 @@ enum ty_lower_event {
     TY_EVENT_UPDATED, /* parameters that the host updates: they are */
     TY_EVENT_READ,    /* something came from a drive */
     TY_EVENT_FETCHED, /* something came to the GPU */
-    /* Gemini gathers in passes and has no drives: its gradients that stay on the GPU are reduced,
-     * of even and odd buckets; the others are on the host when they are REDUCED */
+    /* Gemini gathers in passes: its gradients that stay on the GPU are reduced, of even and odd
+     * buckets, after those that leave; these are on the host when they are REDUCED */
     TY_EVENT_STAYED = TY_EVENT_PARAMS,
-    TY_EVENT_STAYED_ODD = TY_EVENT_READ,
+    TY_EVENT_STAYED_ODD = TY_EVENT_SUMMED,
     TY_EVENT_GATHER = TY_EVENT_FETCHED +
                       1, /* parameters are gathered: 1 + prefetch events in turn, to the last */
     TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,

@@ -178,7 +178,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     }
     if (rc == 0) {
         plan->buffers_B = buffers(l, mine, n_mine) + ty_lower_stash_buffers(l, mine, n_mine);
-        plan->pinned_B = ty_lower_pinned(l, mine, n_mine);
+        plan->pinned_B = ty_lower_pinned(l, ty_lower_homes(l), mine, n_mine);
         if (l->in->layout->home.activations == TY_HOME_NVME) { /* out and in */
             plan->pinned_B += 2 * ty_lower_stash_buffers(l, mine, n_mine);
         }

@@ -25,6 +25,12 @@ struct ty_lower_size {
     bool flows; /* links are used */
 };
 
+/* layout.offload gemini: bytes that a rank has for what may live beside its GPU: of its GPU, of the
+ * memory of its node. */
+struct ty_lower_room {
+    double gpu_B, host_B;
+};
+
 struct ty_lower_input {
     const struct ty_cluster *cluster;
     const struct ty_fabric_options *fabric;
@@ -34,9 +40,8 @@ struct ty_lower_input {
     const struct ty_token_routing *routing; /* NULL: balanced */
     uint32_t steps;
     bool tiers; /* links lead to what is beside GPUs: somebody keeps something there */
-    const double
-        *room_B;   /* [pipeline] layout.offload gemini: bytes that the GPUs of a stage have for
-                           * what lives beside them; NULL: none (a warm-up) */
+    const struct ty_lower_room *room; /* [pipeline] of a rank of each stage; NULL: nothing on the
+                                       * GPU, everything in the node's memory (a warm-up) */
     bool messages; /* collectives are played message by message where they can be */
     uint64_t seed;
     bool window; /* ranks that tell what all do are enough, where others repeat them (window.c) */

@@ -50,8 +50,18 @@ uint16_t ty_lower_host_kind(struct ty_lowering *l, const char *name, double para
 /* offload/states.c: what lives beside the GPU. Kinds of a bucket, and of a unit's parameters. */
 void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucket);
 void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit);
-/* Pinned memory of the node that a rank with these stages moves them through. */
-double ty_lower_pinned(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+/* What a bucket keeps on drives: of its optimizer's state, its gradients, its parameters. */
+struct ty_lower_far {
+    double state_B, grads_B, weights_B;
+};
+void ty_lower_offload_far(struct ty_lowering *l, struct ty_grad_bucket *bucket,
+                          struct ty_lower_far far);
+/* Parameters of the shard of a bucket, and those of a unit, come from drives before every use. */
+double ty_lower_bucket_shard(const struct ty_lowering *l, const struct ty_grad_bucket *bucket);
+void ty_lower_offload_read(struct ty_lowering *l, struct ty_unit *unit);
+/* Pinned memory of the node that a rank with these stages moves them through, from such homes. */
+double ty_lower_pinned(const struct ty_lowering *l, const struct ty_homes *home,
+                       const struct ty_vstage *const *v, uint32_t n);
 /* What a unit keeps: waited for before its forward, as two units have room; sent behind it; brought
  * back before its backward while the one behind it computes. */
 void ty_lower_stash_room(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u);
@@ -88,5 +98,8 @@ void ty_lower_gemini_begin(struct ty_lowering *l, const struct ty_stage_plan *pl
 bool ty_lower_stays(struct ty_lowering *l, double params);
 void ty_lower_gemini(struct ty_lowering *l, const struct ty_rank_slots *order,
                      const struct ty_vstage *const *v, uint32_t n, struct ty_stage_plan *plan);
+/* offload/drives.c: of what plan->away has in the memory of the node, what goes on to drives. */
+void ty_lower_drives(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n,
+                     struct ty_stage_plan *plan);
 
 #endif

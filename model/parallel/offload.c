@@ -10,7 +10,7 @@ const struct ty_word ty_offload_words[] = {
     {"zero3-offload", TY_OFFLOAD_ZERO3_OFFLOAD, "parameters, too, ZeRO-3 (DeepSpeed)"},
     {"zero-infinity", TY_OFFLOAD_ZERO_INFINITY, "both on NVMe, ZeRO-3 (Rajbhandari et al. 2021)"},
     {"gemini", TY_OFFLOAD_GEMINI,
-     "on the GPU what it has room for, the rest on the host, ZeRO-3 (Colossal-AI)"},
+     "on the GPU what it has room for, then on the host, then on NVMe, ZeRO-3 (Colossal-AI)"},
     {NULL, 0, NULL},
 };
 

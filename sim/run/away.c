@@ -3,6 +3,7 @@
  * Ranks of several stages share a node: what it holds is the sum over all of them. */
 #include "sim/run/away.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void add_states(struct ty_away_bill *bill, const struct ty_state_bytes *s)
@@ -68,6 +69,30 @@ int ty_run_find_away(struct ty_run *run, struct ty_err *err)
     run->away[TY_AWAY_NVME].tier = "nvme";
     run->away[TY_AWAY_NVME].key = "cluster.nvme.capacity";
     run->away[TY_AWAY_NVME].capacity_B = cluster->nvme.capacity;
+    return 0;
+}
+
+int ty_run_host_shares(const struct ty_run *run, double *share, struct ty_err *err)
+{
+    const struct ty_grid *grid = &run->lowered.grid;
+    struct ty_away_bill(*node)[TY_N_AWAY] = calloc(ty_grid_nodes(grid), sizeof(*node));
+    if (node == NULL) {
+        return ty_fail_memory(err);
+    }
+    add_ranks(run, node);
+    for (uint32_t stage = 0; stage < run->lowered.program.n_gangs; stage++) {
+        share[stage] = 1;
+    }
+    for (uint32_t rank = 0; rank < grid->n_ranks; rank++) {
+        uint32_t coord[TY_N_AXES];
+        ty_grid_coords(grid, rank, coord);
+        const struct ty_away_bill *host = &node[ty_grid_node(grid, rank)][TY_AWAY_HOST];
+        const double states = host->weights_B + host->grads_B + host->optimizer_B;
+        const double room = run->config->cluster.host.memory - (host->total_B - states);
+        double *own = &share[coord[TY_AXIS_PIPELINE]];
+        *own = states > 0 ? fmin(*own, fmax(0, room / states)) : *own;
+    }
+    free(node);
     return 0;
 }
 

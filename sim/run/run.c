@@ -17,7 +17,7 @@
 
 static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  const struct ty_limit_plan *limit, struct ty_price_book *book, bool window,
-                 const double *room_B, struct ty_lowered *out, struct ty_arena *arena,
+                 const struct ty_lower_room *room, struct ty_lowered *out, struct ty_arena *arena,
                  struct ty_err *err)
 {
     if (c->workload.job != NULL) {
@@ -25,7 +25,7 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
     }
     const struct ty_lower_input in = {
         .book = book,
-        .room_B = room_B,
+        .room = room,
         .allow = limit != NULL ? ty_limit_allow : NULL,
         .allow_arg = limit,
         .cluster = cluster,
@@ -66,14 +66,14 @@ int ty_run_make_whole(struct ty_run *run, struct ty_err *err)
     const struct ty_limit_plan limit = {.config = run->config, .folded = true};
     return run->lowered.times == 1 ? 0
                                    : lower(run->config, &run->config->cluster, &limit, NULL, false,
-                                           run->room_B, &run->lowered, &run->arena, err);
+                                           run->room, &run->lowered, &run->arena, err);
 }
 
 /* The program, and what the fullest ranks hold. */
 static int make_program(struct ty_run *run, const struct ty_limit_plan *limit,
                         struct ty_price_book *book, bool window, struct ty_err *err)
 {
-    int rc = lower(run->config, &run->config->cluster, limit, book, window, run->room_B,
+    int rc = lower(run->config, &run->config->cluster, limit, book, window, run->room,
                    &run->lowered, &run->arena, err);
     if (rc == 0 && !ty_program_folds(&run->lowered.program)) {
         rc = ty_run_make_whole(run, err);
@@ -81,18 +81,38 @@ static int make_program(struct ty_run *run, const struct ty_limit_plan *limit,
     return rc < 0 ? rc : ty_run_find_uneven(run, err);
 }
 
-/* Finds run->room_B, where it is asked for. */
+/* What every node and GPU holds. Where a warm-up has been made and nodes turn out to be too small,
+ * once more, with drives. */
+static int make_fitting(struct ty_run *run, struct ty_lower_room *room,
+                        const struct ty_limit_plan *limit, struct ty_price_book *book, bool window,
+                        struct ty_err *err)
+{
+    bool small = false;
+    run->room = room;
+    int rc = make_program(run, limit, book, window, err);
+    rc = rc < 0 ? rc : ty_run_find_away(run, err);
+    rc = rc < 0 || room == NULL ? rc : ty_run_host_rooms(run, room, &small, err);
+    if (rc == 0 && small) {
+        rc = make_program(run, limit, book, window, err);
+        rc = rc < 0 ? rc : ty_run_find_away(run, err);
+    }
+    return rc;
+}
+
+/* What there is room for, where that is asked for. */
 static int warm_up(struct ty_run *run, const struct ty_limit_plan *limit,
-                   struct ty_price_book *book, bool window, struct ty_err *err)
+                   struct ty_price_book *book, bool window, struct ty_lower_room **room,
+                   struct ty_err *err)
 {
     struct ty_run warm = {.config = run->config};
+    *room = NULL;
     if (run->config->layout.offload != TY_OFFLOAD_GEMINI) {
         return 0;
     }
     int rc = make_program(&warm, limit, book, window, err);
     if (rc == 0) {
-        run->room_B = ty_run_rooms(&warm, &run->arena);
-        rc = run->room_B == NULL ? ty_fail_memory(err) : 0;
+        *room = ty_run_rooms(&warm, &run->arena);
+        rc = *room == NULL ? ty_fail_memory(err) : 0;
     }
     ty_arena_release(&warm.arena);
     return rc;
@@ -104,6 +124,7 @@ static int plan(struct ty_run **out, const struct ty_limit_plan *limit, struct t
 {
     const struct ty_config *config = limit->config;
     const double t0 = ty_wall_s();
+    struct ty_lower_room *room = NULL;
     struct ty_run *run = calloc(1, sizeof(*run));
     *out = NULL;
     if (run == NULL) {
@@ -115,9 +136,8 @@ static int plan(struct ty_run **out, const struct ty_limit_plan *limit, struct t
     if (rc == 0) {
         rc = ty_limit_check_plan(config, limit->folded, err);
     }
-    rc = rc < 0 ? rc : warm_up(run, limit, book, window, err);
-    rc = rc < 0 ? rc : make_program(run, limit, book, window, err);
-    rc = rc < 0 ? rc : ty_run_find_away(run, err);
+    rc = rc < 0 ? rc : warm_up(run, limit, book, window, &room, err);
+    rc = rc < 0 ? rc : make_fitting(run, room, limit, book, window, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
     if (rc < 0) {
         ty_run_free(run);

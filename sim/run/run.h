@@ -25,8 +25,8 @@ struct ty_run {
     const struct ty_config *config; /* borrowed */
     struct ty_arena arena;          /* owns what follows */
     struct ty_lowered lowered;
-    const double *room_B;        /* [stages] (rooms.h); NULL: nobody asks for it */
-    struct ty_program folded;    /* what the timeline is of after ty_run_execute_folded */
+    const struct ty_lower_room *room; /* [stages] (rooms.h); NULL: nobody asks for it */
+    struct ty_program folded;         /* what the timeline is of after ty_run_execute_folded */
     struct ty_contention shared; /* what could be shared; nothing under the sweep, if not asked */
     struct ty_timeline all;      /* of what was executed, all jobs together: owns the columns */
     struct ty_timeline timeline; /* the run file's own job in it; columns only when executed */

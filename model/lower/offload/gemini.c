@@ -14,6 +14,8 @@
  *        their gradients are reduced last and their parameters wanted first, which the transfers
  *        of the others hide behind.
  *
+ * What the memory of the node has no room for goes on to drives (drives.c).
+ *
  * With room for nothing that is zero3-offload, with room for all it is ZeRO-3. Gradients of several
  * micro-batches are added up while parameters are in use, and have a place of their own
  * (Colossal-AI's enable_gradient_accumulation). */
@@ -27,7 +29,7 @@
 /* Bytes that the rank has for chunks. */
 static double room_of(const struct ty_lowering *l)
 {
-    return l->in->room_B != NULL ? l->in->room_B[l->here.rank] : 0;
+    return l->in->room != NULL ? l->in->room[l->here.rank].gpu_B : 0;
 }
 
 /* Gradients are made where parameters were. */
@@ -224,6 +226,7 @@ void ty_lower_gemini(struct ty_lowering *l, const struct ty_rank_slots *order,
     plan->away.host.weights = weight * away;
     plan->away.host.optimizer = state * away;
     plan->away.host.grads = reuses(l) ? 0 : TY_MOVED_BYTES * away;
+    ty_lower_drives(l, v, n, plan);
     l->here.chunks.updates = stays > 0;
     l->here.optimizer = ty_lower_optimizer_kind(l, stays);
 }

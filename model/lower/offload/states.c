@@ -31,8 +31,9 @@ bool ty_lower_is_delayed(const struct ty_lowering *l)
 /* ---- kinds ---- */
 
 /* What a rank has of the parameters of a bucket; of a unit. */
-static double bucket_shard(const struct ty_layout *layout, const struct ty_grad_bucket *bucket)
+double ty_lower_bucket_shard(const struct ty_lowering *l, const struct ty_grad_bucket *bucket)
 {
+    const struct ty_layout *layout = l->in->layout;
     return bucket->params / (bucket->group == TY_GROUP_EXPERT_DATA ? ty_layout_expert_shards(layout)
                                                                    : ty_layout_shards(layout));
 }
@@ -45,7 +46,8 @@ double ty_lower_shard(const struct ty_lowering *l, const struct ty_unit *unit)
            ty_grads_shared(grads, layout, TY_GROUP_EXPERT_DATA) / ty_layout_expert_shards(layout);
 }
 
-double ty_lower_pinned(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+double ty_lower_pinned(const struct ty_lowering *l, const struct ty_homes *home,
+                       const struct ty_vstage *const *v, uint32_t n)
 {
     double chunk = 0, most = 0;
     for (uint32_t s = 0; s < n && ty_lower_updates_away(l); s++) {
@@ -54,25 +56,49 @@ double ty_lower_pinned(const struct ty_lowering *l, const struct ty_vstage *cons
             most = fmax(most, ty_lower_shard(l, unit));
             for (uint32_t k = 0; k < unit->n_parts; k++) {
                 for (uint32_t i = 0; i < unit->part[k].n_buckets; i++) {
-                    chunk = fmax(chunk, bucket_shard(l->in->layout, &unit->part[k].bucket[i]));
+                    chunk = fmax(chunk, ty_lower_bucket_shard(l, &unit->part[k].bucket[i]));
                 }
             }
         }
     }
-    return ty_memory_pinned(l->in->layout, chunk, most);
+    return ty_memory_pinned(l->in->layout, home, chunk, most);
+}
+
+void ty_lower_offload_far(struct ty_lowering *l, struct ty_grad_bucket *bucket,
+                          struct ty_lower_far far)
+{
+    if (far.grads_B > 0) {
+        bucket->spill = ty_lower_transfer_kind(l, "gradients", TY_PHASE_BACKWARD, far.grads_B,
+                                               TY_TIER_HOST, TY_TIER_NVME);
+    }
+    if (far.state_B + far.grads_B > 0) {
+        bucket->read =
+            ty_lower_transfer_kind(l, "optimizer state", TY_PHASE_STEP, far.state_B + far.grads_B,
+                                   TY_TIER_NVME, TY_TIER_HOST);
+    }
+    if (far.state_B + far.weights_B > 0) {
+        bucket->write =
+            ty_lower_transfer_kind(l, "optimizer state", TY_PHASE_STEP, far.state_B + far.weights_B,
+                                   TY_TIER_HOST, TY_TIER_NVME);
+    }
+}
+
+void ty_lower_offload_read(struct ty_lowering *l, struct ty_unit *unit)
+{
+    const double bytes = ty_memory_weight_bytes(l->in->layout) * ty_lower_shard(l, unit);
+    unit->read = ty_lower_transfer_kind(l, "parameters", TY_PHASE_FORWARD, bytes, TY_TIER_NVME,
+                                        TY_TIER_HOST);
 }
 
 void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucket)
 {
     const struct ty_layout *layout = l->in->layout;
     const struct ty_homes *home = &layout->home;
-    const double params = home->share * bucket_shard(layout, bucket);
+    const double params = home->share * ty_lower_bucket_shard(l, bucket);
     const double grads_B = TY_MOVED_BYTES * params;
     const double weights_B = ty_memory_weight_bytes(layout) * params;
     const double state_B = ty_memory_optimizer_bytes(layout) * params;
     const bool drive = home->optimizer == TY_HOME_NVME;
-    const double written_B =
-        (drive ? state_B : 0) + (home->parameters == TY_HOME_NVME ? weights_B : 0);
     bucket->down = bucket->spill = bucket->read = bucket->update = bucket->write = bucket->up =
         TY_NONE;
     if (home->optimizer == TY_HOME_GPU || bucket->stays) {
@@ -81,16 +107,11 @@ void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucke
     bucket->down = ty_lower_transfer_kind(l, "gradients", TY_PHASE_BACKWARD, grads_B, TY_TIER_GPU,
                                           TY_TIER_HOST);
     bucket->update = ty_lower_host_kind(l, "host optimizer", params);
-    if (drive) {
-        bucket->spill = ty_lower_transfer_kind(l, "gradients", TY_PHASE_BACKWARD, grads_B,
-                                               TY_TIER_HOST, TY_TIER_NVME);
-        bucket->read = ty_lower_transfer_kind(l, "optimizer state", TY_PHASE_STEP,
-                                              state_B + grads_B, TY_TIER_NVME, TY_TIER_HOST);
-    }
-    if (written_B > 0) {
-        bucket->write = ty_lower_transfer_kind(l, "optimizer state", TY_PHASE_STEP, written_B,
-                                               TY_TIER_HOST, TY_TIER_NVME);
-    }
+    ty_lower_offload_far(
+        l, bucket,
+        (struct ty_lower_far){.state_B = drive ? state_B : 0,
+                              .grads_B = drive ? grads_B : 0,
+                              .weights_B = home->parameters == TY_HOME_NVME ? weights_B : 0});
     if (home->parameters == TY_HOME_GPU) {
         bucket->up = ty_lower_transfer_kind(l, "parameters", TY_PHASE_STEP, weights_B, TY_TIER_HOST,
                                             TY_TIER_GPU);
@@ -121,8 +142,7 @@ void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit)
     unit->fetch =
         ty_lower_transfer_kind(l, "parameters", TY_PHASE_FORWARD, bytes, TY_TIER_HOST, TY_TIER_GPU);
     if (layout->home.parameters == TY_HOME_NVME) {
-        unit->read = ty_lower_transfer_kind(l, "parameters", TY_PHASE_FORWARD, bytes, TY_TIER_NVME,
-                                            TY_TIER_HOST);
+        ty_lower_offload_read(l, unit);
     }
 }
 
@@ -287,11 +307,25 @@ static const struct ty_grad_bucket *next_chunk(struct chunks *c, uint16_t *layer
     return NULL;
 }
 
+/* The next one whose state is on a drive is read. */
+static void read_ahead(struct ty_lowering *l, struct chunks *chunks)
+{
+    uint16_t layer = TY_NONE;
+    const struct ty_grad_bucket *chunk = next_chunk(chunks, &layer);
+    while (chunk != NULL && chunk->read == TY_NONE) {
+        chunk = next_chunk(chunks, &layer);
+    }
+    if (chunk != NULL) {
+        put(l, chunk->read, TY_STREAM_NVME, layer, TY_EVENT_READ, NULL, 0);
+    }
+}
+
 /* Its gradients are there, and the norm of all of them is known. */
 static void update(struct ty_lowering *l, const struct ty_grad_bucket *chunk, uint16_t layer)
 {
     const uint8_t waits[] = {TY_EVENT_REDUCED, TY_EVENT_NORM, TY_EVENT_READ};
-    put(l, chunk->update, TY_STREAM_HOST, layer, TY_EVENT_UPDATED, waits, 3);
+    put(l, chunk->update, TY_STREAM_HOST, layer, TY_EVENT_UPDATED, waits,
+        chunk->read != TY_NONE ? 3 : 2);
 }
 
 /* What becomes of it once it is updated: on the GPU the shards of all ranks come together. */
@@ -306,26 +340,20 @@ static void give_back(struct ty_lowering *l, const struct ty_grad_bucket *chunk,
 
 void ty_lower_update(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
-    struct chunks chunks = {.v = v, .n = n};
+    struct chunks chunks = {.v = v, .n = n}, ahead = chunks;
     const uint8_t updated = TY_EVENT_UPDATED;
-    uint16_t layer = TY_NONE, next_layer = TY_NONE;
-    const struct ty_grad_bucket *chunk = next_chunk(&chunks, &layer);
-    if (chunk == NULL || !ty_lower_updates_away(l)) {
+    const struct ty_grad_bucket *chunk;
+    uint16_t layer = TY_NONE;
+    if (!ty_lower_updates_away(l)) {
         return;
     }
-    put(l, chunk->read, TY_STREAM_NVME, layer, TY_EVENT_READ, NULL, 0);
-    update(l, chunk, layer);
-    while (chunk != NULL) {
-        const struct ty_grad_bucket *next = next_chunk(&chunks, &next_layer);
-        if (next != NULL) { /* read before the one at hand is written */
-            put(l, next->read, TY_STREAM_NVME, next_layer, TY_EVENT_READ, NULL, 0);
+    read_ahead(l, &ahead);
+    while ((chunk = next_chunk(&chunks, &layer)) != NULL) {
+        update(l, chunk, layer);
+        if (chunk->read != TY_NONE) { /* read before the one at hand is written */
+            read_ahead(l, &ahead);
         }
         put(l, chunk->write, TY_STREAM_NVME, layer, TY_NO_EVENT, &updated, 1);
         give_back(l, chunk, layer);
-        if (next != NULL) {
-            update(l, next, next_layer);
-        }
-        chunk = next;
-        layer = next_layer;
     }
 }

@@ -105,6 +105,26 @@ START_TEST(no_rule_brings_fewer)
 }
 END_TEST
 
+/* The update of every step: drives.c says which chunks stay once for all. */
+START_TEST(in_an_order_that_repeats_the_same_chunks_stay)
+{
+    uint32_t use[20 * CHUNKS_MAX];
+    struct ty_arena arena = {.head = NULL};
+    bool miss[TY_COUNT(use)];
+    for (uint32_t i = 0; i < TY_COUNT(use); i++) {
+        use[i] = i % CHUNKS_MAX;
+    }
+    for (uint32_t room = 0; room <= CHUNKS_MAX; room++) {
+        const struct ty_belady order = {use, TY_COUNT(use), ones, CHUNKS_MAX, room};
+        ck_assert_double_ge(ty_belady_find(&order, miss, &arena), 0);
+        for (uint32_t i = CHUNKS_MAX; i < TY_COUNT(use) - CHUNKS_MAX; i++) {
+            ck_assert(miss[i] == (use[i] >= room));
+        }
+    }
+    ty_arena_release(&arena);
+}
+END_TEST
+
 /* Forward and backward again and again is the worst for what forgets the oldest. */
 START_TEST(steps_of_training_are_never_brought_more_often_than_by_lru)
 {
@@ -142,17 +162,18 @@ static const char job[] =
     "framework: {preset: ideal, prefetch: 1}\n";
 
 struct moved {
-    double down, up; /* bytes of a rank and step */
+    double down, up, drive; /* bytes of a rank and step */
 };
 
 static struct moved moved_of(const struct quick_run *q)
 {
     struct ty_span_cursor at = ty_spans_of(&q->run->timeline, 0);
     struct ty_span span;
-    struct moved sum = {0, 0};
+    struct moved sum = {0, 0, 0};
     while (ty_span_next(&at, &span)) {
         sum.down += span.op->stream == TY_STREAM_D2H ? span.kind->bytes : 0;
         sum.up += span.op->stream == TY_STREAM_H2D ? span.kind->bytes : 0;
+        sum.drive += span.op->stream == TY_STREAM_NVME ? span.kind->bytes : 0;
     }
     return sum;
 }
@@ -192,7 +213,7 @@ END_TEST
 START_TEST(more_room_never_moves_more_and_never_takes_longer)
 {
     double before_s = INFINITY;
-    struct moved before = {INFINITY, INFINITY};
+    struct moved before = {INFINITY, INFINITY, 0};
     uint32_t different = 0;
     for (uint32_t i = 0; i <= 10; i++) {
         char room[64];
@@ -235,6 +256,93 @@ START_TEST(where_parameters_stay_they_come_once)
 }
 END_TEST
 
+/* ---- drives ---- */
+
+/* As much as a node has no room for is on its drives, and crosses them: of the optimizer's state
+ * each byte twice a step; of parameters, once there is no more of that, twice as they are, once as
+ * they are updated, and their gradients twice. */
+START_TEST(what_a_node_has_no_room_for_lives_on_its_drives)
+{
+    double before_s = INFINITY, before_B = INFINITY;
+    uint32_t states = 0, weights = 0;
+    for (uint32_t GB = 12; GB <= 112; GB += 10) {
+        char host[64];
+        (void)snprintf(host, sizeof(host), "cluster.host=%u GB", GB);
+        struct quick_run q = quick_run(job, NULL, SETS(host, "layout.offload_room=20 %"));
+        const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
+        const struct ty_away_bytes *away = &plan->away;
+        const double all = plan->params / q.config->layout.data;
+        ck_assert_ptr_null(ty_run_away_short(q.run));
+        ck_assert_double_eq_tol(
+            plan->states.optimizer + away->host.optimizer + away->nvme.optimizer, 12 * all, 1);
+        const double drive = moved_of(&q).drive - 2 * away->nvme.optimizer;
+        ck_assert_double_le(drive, 5 * away->nvme.weights + 1);
+        ck_assert_double_ge(drive, 4 * away->nvme.weights - 1); /* some are on the GPU again */
+        ck_assert(away->nvme.weights <= 0 || away->host.optimizer <= 1);
+        states += away->nvme.optimizer > 0 && away->nvme.weights <= 0;
+        weights += away->nvme.weights > 0;
+        /* no more goes than has to, but for the last chunk */
+        ck_assert(moved_of(&q).drive <= 0 || q.run->away[TY_AWAY_HOST].total_B > 0.9e9 * GB);
+        ck_assert_double_le(moved_of(&q).drive, before_B);
+        ck_assert_double_le(q.figures.step_s, before_s);
+        before_B = moved_of(&q).drive;
+        before_s = q.figures.step_s;
+        quick_run_free(&q);
+    }
+    ck_assert_uint_ge(states, 2);
+    ck_assert_uint_ge(weights, 1);
+    ck_assert_double_eq(before_B, 0);
+}
+END_TEST
+
+/* Drives that nobody needs change nothing; drives that have all of it are ZeRO-Infinity's. */
+START_TEST(drives_for_nothing_and_for_everything)
+{
+    const char *const tight[][4] = {{"layout.offload_room=0", "cluster.host=8 GB"},
+                                    {"layout.offload=zero-infinity", "cluster.host=8 GB"}};
+    struct quick_run a = quick_run(job, NULL, SETS("layout.offload_room=20 %"));
+    struct quick_run b =
+        quick_run(job, NULL, SETS("layout.offload_room=20 %", "cluster.nvme=1 MB"));
+    ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+    quick_run_free(&a);
+    quick_run_free(&b);
+    a = quick_run(job, NULL, tight[0]);
+    b = quick_run(job, NULL, tight[1]);
+    ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+    ck_assert_double_eq_tol(moved_of(&a).drive, moved_of(&b).drive, 1);
+    ck_assert_double_eq_tol(a.run->away[TY_AWAY_HOST].pinned_B, b.run->away[TY_AWAY_HOST].pinned_B,
+                            1);
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+END_TEST
+
+/* A last stage with the head wants more than its share, and all fit together; where there are no
+ * drives, or too small ones, the verdict is that of the tier. */
+START_TEST(stages_share_a_node_and_tiers_have_verdicts)
+{
+    const char *const deep[] = {
+        "layout.pipeline=2",        "layout.global_batch=16",       "cluster.host=70 GB",
+        "layout.offload_room=20 %", "framework.zero_in_pipeline=3", NULL};
+    struct quick_run q = quick_run(job, NULL, deep);
+    ck_assert_ptr_null(ty_run_away_short(q.run));
+    for (uint32_t stage = 0; stage < 2; stage++) {
+        ck_assert_double_gt(q.run->lowered.stage[stage].away.nvme.optimizer, 0);
+    }
+    ck_assert_double_gt(q.run->away[TY_AWAY_HOST].total_B, 0.9 * 70e9);
+    quick_run_free(&q);
+    quick_run_demand_same(job, deep);
+    static const char *const tier[] = {"nvme", "host"};
+    static const char *const drives[] = {"cluster.nvme=10 GB", "cluster.nvme.capacity=none"};
+    for (size_t i = 0; i < TY_COUNT(tier); i++) {
+        q = quick_run(job, NULL, SETS(drives[i], "cluster.host=20 GB", "layout.offload_room=20 %"));
+        ck_assert_ptr_nonnull(ty_run_away_short(q.run));
+        ck_assert_str_eq(ty_run_away_short(q.run)->tier, tier[i]);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
 /* Some gradients leave and some stay, and nothing waits for more than an operation can: stacks that
  * wait for every reduction, replicas of shards, tensor ranks, activations beside the GPU. */
 START_TEST(what_stays_and_what_leaves_go_with_every_habit)
@@ -248,16 +356,18 @@ START_TEST(what_stays_and_what_leaves_go_with_every_habit)
         {"framework.preset=ideal", "layout.offload_activations=cpu", "framework.sync_every=false",
          "layout.global_batch=8"},
     };
-    for (size_t i = 0; i < TY_COUNT(sets); i++) {
-        const char *all[8] = {"layout.offload_room=70 %"};
-        uint32_t n = 1;
-        for (uint32_t k = 0; sets[i][k] != NULL; k++) {
-            all[n++] = sets[i][k];
+    for (size_t i = 0; i < 2 * TY_COUNT(sets); i++) {
+        const bool drives = i >= TY_COUNT(sets);
+        const char *all[9] = {"layout.offload_room=70 %", drives ? "cluster.host=20 GB" : NULL};
+        uint32_t n = drives ? 2 : 1;
+        for (uint32_t k = 0; sets[i % TY_COUNT(sets)][k] != NULL; k++) {
+            all[n++] = sets[i % TY_COUNT(sets)][k];
         }
         struct quick_run q = quick_run(job, NULL, all);
         const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
         ck_assert_double_gt(plan->states.optimizer, 0);
-        ck_assert_double_gt(plan->away.host.optimizer, 0);
+        ck_assert_double_gt(plan->away.host.optimizer + plan->away.nvme.optimizer, 0);
+        ck_assert((plan->away.nvme.optimizer > 0) == drives);
         quick_run_free(&q);
         quick_run_demand_same(job, all);
     }
@@ -295,15 +405,18 @@ START_TEST(steps_are_alike_and_stages_find_their_own_room)
     quick_run_free(&four);
     quick_run_demand_same(job, deep);
     struct quick_run q = quick_run(job, NULL, deep);
-    ck_assert_double_ne(q.run->room_B[1], q.run->room_B[0]);
+    ck_assert_double_ne(q.run->room[1].gpu_B, q.run->room[0].gpu_B);
     quick_run_free(&q);
 }
 END_TEST
 
-TY_SUITE("gemini", no_rule_brings_fewer, steps_of_training_are_never_brought_more_often_than_by_lru,
+TY_SUITE("gemini", no_rule_brings_fewer, in_an_order_that_repeats_the_same_chunks_stay,
+         steps_of_training_are_never_brought_more_often_than_by_lru,
          what_is_too_large_goes_at_once_and_what_is_small_stays,
          with_room_for_nothing_it_is_zero3_offload, with_room_for_all_it_is_zero3,
          more_room_never_moves_more_and_never_takes_longer, where_parameters_stay_they_come_once,
+         what_a_node_has_no_room_for_lives_on_its_drives, drives_for_nothing_and_for_everything,
+         stages_share_a_node_and_tiers_have_verdicts,
          what_stays_and_what_leaves_go_with_every_habit,
          units_that_are_fetched_go_with_units_that_are_gathered,
          steps_are_alike_and_stages_find_their_own_room)
