@@ -6,6 +6,7 @@
 #ifndef TY_EXCHANGE_MEMBERS_H
 #define TY_EXCHANGE_MEMBERS_H
 
+#include "sim/core/program/peers.h"
 #include "sim/core/program/timeline.h"
 
 struct ty_members {
@@ -40,8 +41,7 @@ int ty_members_each(const struct ty_members *m, ty_member_set_fn *tell, void *ar
 static inline uint32_t ty_members_peer(const struct ty_program *p, uint32_t member,
                                        const struct ty_op *op)
 {
-    const struct ty_channel *c = &p->channels[op->link];
-    return p->gangs[op->sync == TY_SYNC_SEND ? c->to : c->from].rank_of[member];
+    return ty_op_peer(p, op, member);
 }
 
 /* What tells a message from all others between the same two ranks: those of collectives follow each

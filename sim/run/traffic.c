@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/core/program/issue.h"
+#include "sim/core/program/peers.h"
 
 static bool equal(const char *a, const char *b)
 {
@@ -206,17 +207,11 @@ static void end_group(struct survey *s, uint32_t row)
     }
 }
 
-/* First member of the groups of a gang: one in `count` of those `stride` apart. */
-static bool is_first(const struct ty_group *g, uint32_t member)
-{
-    return g == NULL || ty_group_position(g, member) == 0;
-}
-
 static void add_members(struct survey *s, uint32_t row, uint32_t gang, const struct ty_group *g,
                         uint32_t first)
 {
-    for (uint32_t i = 0; i < (g == NULL ? 1 : g->count); i++) {
-        add_rank(s, row, s->p->gangs[gang].rank_of[first + (g == NULL ? 0 : i * g->stride)], true);
+    for (uint32_t i = 0; i < g->count; i++) {
+        add_rank(s, row, s->p->gangs[gang].rank_of[first + i * g->stride], true);
     }
 }
 
@@ -224,7 +219,7 @@ static void survey_group(struct survey *s, uint32_t row, uint32_t gang, uint16_t
 {
     const struct ty_group *g = &s->p->groups[link];
     for (uint32_t m = 0; m < s->p->gangs[gang].n_ranks; m++) {
-        if (is_first(g, m)) {
+        if (ty_group_position(g, m) == 0) {
             begin_group(s);
             add_members(s, row, gang, g, m);
             end_group(s, row);
@@ -235,7 +230,6 @@ static void survey_group(struct survey *s, uint32_t row, uint32_t gang, uint16_t
 static int survey_meet(struct survey *s, uint32_t row, uint16_t link)
 {
     const struct ty_meet *meet = &s->p->meets[link];
-    const struct ty_group *g = meet->group == TY_NONE ? NULL : &s->p->groups[meet->group];
     bool *in = ty_arena_array(&s->arena, bool, s->p->n_gangs);
     uint32_t first = UINT32_MAX;
     for (uint32_t k = 0; in != NULL && k < s->p->n_gangs; k++) {
@@ -243,13 +237,15 @@ static int survey_meet(struct survey *s, uint32_t row, uint16_t link)
         first = in[k] && first == UINT32_MAX ? k : first;
     }
     for (uint32_t m = 0; first != UINT32_MAX && m < s->p->gangs[first].n_ranks; m++) {
-        if (!is_first(g, m)) {
+        const struct ty_group own = ty_meet_group(s->p, meet, s->p->gangs[first].n_ranks);
+        if (ty_group_position(&own, m) != 0) {
             continue;
         }
         begin_group(s);
         for (uint32_t k = 0; k < s->p->n_gangs; k++) {
+            const struct ty_group group = ty_meet_group(s->p, meet, s->p->gangs[k].n_ranks);
             if (in[k]) {
-                add_members(s, row, k, g, m);
+                add_members(s, row, k, &group, m);
             }
         }
         end_group(s, row);
@@ -260,10 +256,11 @@ static int survey_meet(struct survey *s, uint32_t row, uint16_t link)
 static void survey_channel(struct survey *s, uint32_t row, uint32_t from, uint32_t to)
 {
     const struct ty_gang *a = &s->p->gangs[from], *b = &s->p->gangs[to];
-    for (uint32_t m = 0; m < a->n_ranks; m++) {
+    const uint32_t wide = a->n_ranks > b->n_ranks ? a->n_ranks : b->n_ranks;
+    for (uint32_t k = 0; k < wide; k++) {
         begin_group(s);
-        add_rank(s, row, a->rank_of[m], true);
-        add_rank(s, row, b->rank_of[m], false);
+        add_rank(s, row, a->rank_of[k / (wide / a->n_ranks)], true);
+        add_rank(s, row, b->rank_of[k / (wide / b->n_ranks)], false);
         end_group(s, row);
     }
 }

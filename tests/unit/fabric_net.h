@@ -94,8 +94,8 @@ static inline void message(struct net *net, uint32_t from, uint32_t to)
     struct ty_err *err = ty_err_new();
     const uint32_t gpus = net->config->cluster.gpus_per_node;
     ty_p2p_cost(&net->config->cluster, from / gpus == to / gpus, 1 << 20, &net->cost);
-    ck_assert_int_eq(ty_fabric_message(&net->fabric, &net->cost, from, to, &net->uses, &net->weight,
-                                       &net->arena, err),
+    ck_assert_int_eq(ty_fabric_message(&net->fabric, &net->cost, from, &to, 1, &net->uses,
+                                       &net->weight, &net->arena, err),
                      0);
     ty_err_free(err);
 }

@@ -137,9 +137,10 @@ int ty_fabric_collective(const struct ty_fabric *fabric, const struct ty_coll_co
                          const uint32_t *gpus, uint32_t n, uint32_t times, struct ty_use_list *out,
                          double *weight, struct ty_arena *arena, struct ty_err *err);
 
-/* What one message from GPU to GPU takes while it moves its bytes; see ty_fabric_collective. */
+/* What a message from a GPU to n others takes, to each an equal part of its bytes at once, while it
+ * moves them; see ty_fabric_collective. */
 int ty_fabric_message(const struct ty_fabric *fabric, const struct ty_coll_cost *cost,
-                      uint32_t from, uint32_t to, struct ty_use_list *out, double *weight,
-                      struct ty_arena *arena, struct ty_err *err);
+                      uint32_t from, const uint32_t *to, uint32_t n, struct ty_use_list *out,
+                      double *weight, struct ty_arena *arena, struct ty_err *err);
 
 #endif

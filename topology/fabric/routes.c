@@ -440,17 +440,17 @@ static void between_nodes(const struct ty_fabric *f, uint32_t from, uint32_t to,
 }
 
 int ty_fabric_message(const struct ty_fabric *fabric, const struct ty_coll_cost *cost,
-                      uint32_t from, uint32_t to, struct ty_use_list *out, double *weight,
-                      struct ty_arena *arena, struct ty_err *err)
+                      uint32_t from, const uint32_t *to, uint32_t n, struct ty_use_list *out,
+                      double *weight, struct ty_arena *arena, struct ty_err *err)
 {
-    const double bytes = cost->nvlink_B + cost->net_B;
+    const double bytes = (cost->nvlink_B + cost->net_B) / n;
     const double Bps = cost->transfer_s > 0 ? bytes / cost->transfer_s : 0;
-    const bool same = from / fabric->shape.gpus == to / fabric->shape.gpus;
-    if (Bps > 0 && from != to) {
-        if (same) {
-            pass_on(fabric, from, to, Bps);
-        } else {
-            between_nodes(fabric, from, to, fmin(Bps, fabric->shape.nic_Bps));
+    for (uint32_t i = 0; i < n && Bps > 0; i++) {
+        const bool same = from / fabric->shape.gpus == to[i] / fabric->shape.gpus;
+        if (same && from != to[i]) {
+            pass_on(fabric, from, to[i], Bps);
+        } else if (!same) {
+            between_nodes(fabric, from, to[i], fmin(Bps, fabric->shape.nic_Bps));
         }
     }
     return ty_fabric_hand_over(fabric, out, weight, arena, err);

@@ -3,6 +3,7 @@
  * An arrow leaves one nanosecond before the send ends (at the end it would bind to the slice that
  * follows) and arrives at the start of the receive, bound to the enclosing slice. Both slices must
  * be in the file, with a length. */
+#include "sim/core/program/peers.h"
 #include "traces/chrome/chrome.h"
 
 /* One end of a flow on one gang. */
@@ -54,6 +55,20 @@ static void put_event(struct ty_chrome *c, const char *head, size_t n, uint64_t 
     ty_out_advance(c->out, p);
 }
 
+/* From a member to one of those it sends to: the time of the slot numbers the arrow. */
+static void put_arrow(struct ty_chrome *c, const char *head, size_t n, uint64_t id,
+                      const struct side *from, uint32_t sender, const struct side *to,
+                      uint32_t receiver)
+{
+    uint64_t s, e, s2, e2;
+    if (to->shown->slot[receiver] == TY_VIEW_NONE || !clip_side(c, from, sender, &s, &e) ||
+        !clip_side(c, to, receiver, &s2, &e2)) {
+        return;
+    }
+    put_event(c, head, n, id, ",\"ph\":\"s\",\"pid\":", from, sender, e - 1);
+    put_event(c, head, n, id, ",\"ph\":\"f\",\"bp\":\"e\",\"pid\":", to, receiver, s2);
+}
+
 static void put_message(struct ty_chrome *c, const struct ty_channel *channel, uint32_t slot,
                         const struct ty_view_end *send, const struct ty_view_end *recv)
 {
@@ -63,16 +78,14 @@ static void put_message(struct ty_chrome *c, const struct ty_channel *channel, u
     const struct ty_pass *pass = &c->view.program->passes[send->pass];
     const size_t n =
         put_head(channel, ty_op_mb(pass, &ty_pass_ops(c->view.program, pass)[send->op]), head);
+    const uint32_t senders = from.shown->gang->n_ranks, receivers = to.shown->gang->n_ranks;
+    const uint32_t wide = senders > receivers ? senders : receivers;
     for (uint32_t i = 0; i < from.shown->n; i++) {
-        const uint32_t m = from.shown->member[i];
-        uint64_t s, e, s2, e2;
-        if (to.shown->slot[m] == TY_VIEW_NONE || !clip_side(c, &from, m, &s, &e) ||
-            !clip_side(c, &to, m, &s2, &e2)) {
-            continue;
+        const struct ty_peers times = ty_peers_of(from.shown->member[i], senders, wide);
+        for (uint32_t k = times.first; k < times.first + times.n; k++) {
+            put_arrow(c, head, n, (uint64_t)slot * c->view.program->slot_width + k + 1, &from,
+                      from.shown->member[i], &to, k / (wide / receivers));
         }
-        const uint64_t id = (uint64_t)slot * c->view.program->slot_width + m + 1;
-        put_event(c, head, n, id, ",\"ph\":\"s\",\"pid\":", &from, m, e - 1);
-        put_event(c, head, n, id, ",\"ph\":\"f\",\"bp\":\"e\",\"pid\":", &to, m, s2);
     }
 }
 

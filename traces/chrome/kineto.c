@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "sim/core/program/issue.h"
+#include "sim/core/program/peers.h"
 #include "traces/view/view.h"
 
 #define LINE        4096u /* most bytes of an event */
@@ -265,6 +266,15 @@ static char *put_purpose(char *p, const struct ty_kind *kind)
     return ty_put_str(p, "\"");
 }
 
+/* Of a message: of several, the first. */
+static char *put_ends(char *p, const struct kineto *k, const struct ty_op *op)
+{
+    const uint32_t peer = ty_op_peer(k->p, op, k->seat.member);
+    const bool sends = op->sync == TY_SYNC_SEND;
+    p = put_arg_u64(p, "Src Rank", sends ? k->rank : peer);
+    return put_arg_u64(p, "Dst Rank", sends ? peer : k->rank);
+}
+
 static char *put_communication(char *p, const struct kineto *k, const struct ty_span *span)
 {
     const struct ty_op *op = span->op;
@@ -290,9 +300,7 @@ static char *put_communication(char *p, const struct kineto *k, const struct ty_
     p = put_purpose(p, span->kind);
     p = put_group(p, group);
     if (sends || takes) {
-        const struct ty_channel *channel = &k->p->channels[op->link];
-        p = put_arg_u64(p, "Src Rank", k->p->gangs[channel->from].rank_of[k->seat.member]);
-        p = put_arg_u64(p, "Dst Rank", k->p->gangs[channel->to].rank_of[k->seat.member]);
+        p = put_ends(p, k, op);
     }
     return put_arg_u64(p, "Seq",
                        sends || takes             ? ty_op_seq(span->pass, op)

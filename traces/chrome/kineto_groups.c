@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/core/program/issue.h"
+#include "sim/core/program/peers.h"
 #include "traces/chrome/kineto.h"
 
 uint32_t ty_kineto_links(const struct ty_program *p)
@@ -58,11 +59,8 @@ static void add_meeting(const struct ty_program *p, uint32_t number, uint32_t me
         if (!takes_part(p, g, number)) {
             continue;
         }
-        if (meet->group != TY_NONE) {
-            add_members(&p->gangs[g], &p->groups[meet->group], member, out);
-        } else {
-            out->ranks[out->n++] = p->gangs[g].rank_of[member];
-        }
+        const struct ty_group group = ty_meet_group(p, meet, p->gangs[g].n_ranks);
+        add_members(&p->gangs[g], &group, meet->n_members > 0 ? 0 : member, out);
     }
 }
 
@@ -85,9 +83,12 @@ int ty_kineto_group(const struct ty_program *p, struct ty_seat seat, const struc
     } else if (op->sync == TY_SYNC_MEET) {
         add_meeting(p, op->link, seat.member, out);
     } else {
-        const struct ty_channel *channel = &p->channels[op->link];
-        out->ranks[out->n++] = p->gangs[channel->from].rank_of[seat.member];
-        out->ranks[out->n++] = p->gangs[channel->to].rank_of[seat.member];
+        const struct ty_peers peers = ty_op_peers(p, op, seat.member);
+        const struct ty_gang *other = &p->gangs[ty_op_peer_gang(p, op)];
+        out->ranks[out->n++] = gang->rank_of[seat.member];
+        for (uint32_t i = 0; i < peers.n; i++) {
+            out->ranks[out->n++] = other->rank_of[peers.first + i];
+        }
     }
     qsort(out->ranks, out->n, sizeof(*out->ranks), ascending);
     out->number = (uint64_t)ty_kineto_link(p, op) * p->n_ranks + out->ranks[0];

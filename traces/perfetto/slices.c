@@ -7,6 +7,7 @@
  *
  * Bubbles have to come between the passes they lie between, since ends belong to the innermost
  * slice that is open on a row: passes are written as far as the next bubble waits. */
+#include "sim/core/program/peers.h"
 #include "traces/perfetto/perfetto.h"
 
 /* A row: what its packets begin with, and the time of the last one. */
@@ -98,12 +99,15 @@ static void put_strings(struct ty_pf *f, uint32_t stream, struct lane *lane)
 
 /* ---- messages ---- */
 
+#define ARROW_B 10 /* the key of a field, two bytes, and 64 bits */
+
 /* The other end of a message, when it can be in the file. */
 struct peer {
     const struct ty_view_shown *shown; /* NULL: no arrow */
     struct ty_view_extent extent;
-    uint64_t id;    /* of member 0 */
-    uint32_t field; /* leaves or arrives */
+    uint64_t id;        /* of the first time of the slot */
+    uint32_t field;     /* leaves or arrives */
+    uint32_t own, wide; /* members of this gang, times of a message: see struct ty_channel */
 };
 
 static struct peer find_peer(const struct ty_pf *f, const struct ty_pass *pass,
@@ -121,6 +125,9 @@ static struct peer find_peer(const struct ty_pf *f, const struct ty_pass *pass,
     const struct ty_view_end *end = sends ? &f->ends.recv[slot] : &f->ends.send[slot];
     if (end->pass != TY_VIEW_NONE) {
         const uint32_t gang = sends ? channel->to : channel->from;
+        const uint32_t others = p->gangs[gang].n_ranks;
+        peer.own = p->gangs[sends ? channel->from : channel->to].n_ranks;
+        peer.wide = others > peer.own ? others : peer.own;
         peer.shown = &f->view.shown[gang];
         peer.extent = ty_view_end_extent(&f->view, gang, end);
         peer.id = (uint64_t)slot * p->slot_width + 1;
@@ -132,9 +139,27 @@ static struct peer find_peer(const struct ty_pf *f, const struct ty_pass *pass,
 static bool peer_shows(const struct ty_pf *f, const struct peer *peer, uint32_t member)
 {
     uint64_t s, e;
-    return peer->shown != NULL && peer->shown->slot[member] != TY_VIEW_NONE &&
+    return peer->shown->slot[member] != TY_VIEW_NONE &&
            ty_view_clip(&f->view, peer->extent.start[member],
                         ty_view_extent_end(&peer->extent, member), &s, &e);
+}
+
+/* Arrows of a member's slice, one for each partner that is shown. Returns their length; out NULL:
+ * that alone. */
+static size_t put_arrows(const struct ty_pf *f, const struct peer *peer, uint32_t member,
+                         char **out)
+{
+    const struct ty_peers times =
+        peer->shown == NULL ? (struct ty_peers){0, 0} : ty_peers_of(member, peer->own, peer->wide);
+    const uint32_t apart = peer->shown == NULL ? 1 : peer->wide / peer->shown->gang->n_ranks;
+    size_t n = 0;
+    for (uint32_t k = times.first; k < times.first + times.n; k++) {
+        if (peer_shows(f, peer, k / apart)) {
+            n += ARROW_B;
+            *out = *out == NULL ? NULL : ty_proto_fixed64(*out, peer->field, peer->id + k);
+        }
+    }
+    return n;
 }
 
 /* ---- slices ---- */
@@ -189,13 +214,14 @@ static inline void put_each(struct walk *w, const struct ty_pass *pass,
             w->rc = ty_pf_why(f, pass, slice, m, why);
             put_values(f, slice->stream, lane, why->value);
         }
-        const bool arrow = peer.shown != NULL && peer_shows(f, &peer, m);
-        const size_t n = len + piece->len + (why != NULL ? why->len : 0) + (arrow ? 10 : 0);
-        char *p = put_packet(ty_out_room(f->out, TY_PF_PACKET), lane, start, n);
+        char *nowhere = NULL;
+        const size_t arrows = put_arrows(f, &peer, m, &nowhere);
+        const size_t n = len + piece->len + (why != NULL ? why->len : 0) + arrows;
+        char *p = put_packet(ty_out_room(f->out, TY_PF_PACKET + arrows), lane, start, n);
         p = ty_put_blocks(p, body, len);
         p = pieces != NULL ? ty_put_blocks(p, piece->text, piece->len) : p;
         p = why != NULL ? ty_put_blocks(p, why->text, why->len) : p;
-        p = arrow ? ty_proto_fixed64(p, peer.field, peer.id + m) : p;
+        (void)put_arrows(f, &peer, m, &p);
         ty_out_advance(f->out, p);
     }
 }

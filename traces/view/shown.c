@@ -3,6 +3,7 @@
  * Members of one communicator share args.group and args.seq. The group is named by its lowest
  * member's global rank ("tp 8"); a collective that spans gangs, by that rank in the first gang. */
 #include "sim/core/program/issue.h"
+#include "sim/core/program/peers.h"
 #include "traces/view/view.h"
 
 /* The partners of an operation, by number: nobody, then the groups, the meetings, the channels as
@@ -45,13 +46,14 @@ struct ty_view_partner ty_view_partner(struct ty_view *v, const struct ty_view_s
         const bool sends = i < p->n_channels;
         const struct ty_channel *channel = &p->channels[sends ? i : i - p->n_channels];
         const struct ty_gang *other = &p->gangs[sends ? channel->to : channel->from];
-        return (struct ty_view_partner){NULL, other->rank_of[member]};
+        const struct ty_peers peers = ty_peers_of(member, shown->gang->n_ranks, other->n_ranks);
+        return (struct ty_view_partner){NULL, other->rank_of[peers.first]};
     }
     if (partner > p->n_groups) {
         const uint32_t number = partner - 1 - p->n_groups;
         const struct ty_meet *meet = &p->meets[number];
-        const uint32_t first =
-            meet->group != TY_NONE ? ty_group_first(&p->groups[meet->group], member) : member;
+        const struct ty_group group = ty_meet_group(p, meet, shown->gang->n_ranks);
+        const uint32_t first = ty_group_first(&group, member);
         if (v->hosts[number] == NULL) {
             v->hosts[number] = host(p, number);
         }

@@ -1,5 +1,6 @@
 /* crit.c - see crit.h. */
 #include "sim/core/analyse/crit.h"
+#include "sim/core/program/peers.h"
 
 /* A task under the walker's finger. */
 struct spot {
@@ -68,8 +69,9 @@ static bool find_meeting(const struct walker *w, const struct spot *s, uint32_t 
     const uint32_t slot = ty_op_slot(w->p, pass_at(w, s), op_at(w, s));
     const uint16_t step = pass_at(w, s)->step;
     const struct ty_gang *g = &w->p->gangs[gang];
+    const uint32_t member = s->member < g->n_ranks ? s->member : 0; /* smaller: they all meet */
     for (uint32_t i = g->n_passes; i > 0; i--) {
-        struct spot at = {gang, s->member, i - 1, 0};
+        struct spot at = {gang, member, i - 1, 0};
         const struct ty_pass *pass = pass_at(w, &at);
         for (; pass->step == step && at.op < w->p->blocks[pass->block].n_ops; at.op++) {
             if (op_at(w, &at)->sync == TY_SYNC_MEET &&
@@ -97,17 +99,19 @@ static bool sends(const struct walker *w, struct spot at, uint32_t seq, uint32_t
     return false;
 }
 
-/* The send of the message that an operation receives. Gangs have about as many passes, in about the
- * same order, so it is looked for around the place of the receive, farther and farther away. */
+/* The send of the message that an operation receives, of the first who sends to it. Gangs have
+ * about as many passes, in about the same order, so it is looked for around the place of the
+ * receive, farther and farther away. */
 static bool find_send(const struct walker *w, const struct spot *s, struct spot *out)
 {
     const uint32_t slot = ty_op_slot(w->p, pass_at(w, s), op_at(w, s));
     const uint32_t from = w->p->channels[op_at(w, s)->link].from;
     const uint32_t seq = ty_op_seq(pass_at(w, s), op_at(w, s));
     const uint32_t n = w->p->gangs[from].n_passes, middle = s->pass < n ? s->pass : n;
+    const uint32_t member = ty_op_peers(w->p, op_at(w, s), s->member).first;
     for (uint32_t far = 0; far < n; far++) {
-        const struct spot after = {from, s->member, middle + far, 0};
-        const struct spot before = {from, s->member, middle - far - 1, 0};
+        const struct spot after = {from, member, middle + far, 0};
+        const struct spot before = {from, member, middle - far - 1, 0};
         if ((far < n - middle && sends(w, after, seq, slot, out)) ||
             (far < middle && sends(w, before, seq, slot, out))) {
             return true;
@@ -119,6 +123,19 @@ static bool find_send(const struct walker *w, const struct spot *s, struct spot 
 static bool ends_at(const struct walker *w, const struct spot *s, ty_ps when)
 {
     return start_of(w, s) + dur_of(w, s) == when;
+}
+
+/* Of those who send to a member whoever was ready at `when`; false: nobody. */
+static bool latest_send(const struct walker *w, const struct spot *s, ty_ps when, struct spot *send)
+{
+    const struct ty_peers from = ty_op_peers(w->p, op_at(w, s), s->member);
+    for (uint32_t i = 0; i < from.n; i++) {
+        send->member = from.first + i;
+        if (ends_at(w, send, when)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What held this member's operation back until `when`. */
@@ -137,24 +154,31 @@ static bool own_cause(const struct walker *w, const struct spot *s, ty_ps when, 
     }
     if (op->sync == TY_SYNC_RECV && find_send(w, s, out)) {
         *delay = w->p->channels[op->link].delay;
-        return ends_at(w, out, when - *delay);
+        return latest_send(w, s, when - *delay, out);
     }
     return false;
 }
 
-/* The same for the members of a group, `g` NULL being the member alone. */
-static bool group_cause(const struct walker *w, struct spot s, const struct ty_group *g, ty_ps when,
+/* Who of a gang starts an operation together with one of its members. */
+static struct ty_group together(const struct walker *w, const struct ty_op *op, uint32_t gang)
+{
+    return op->sync == TY_SYNC_GROUP ? w->p->groups[op->link]
+           : op->sync == TY_SYNC_MEET
+               ? ty_meet_group(w->p, &w->p->meets[op->link], w->p->gangs[gang].n_ranks)
+               : (struct ty_group){NULL, 1, 1};
+}
+
+/* The same for the members of a group. */
+static bool group_cause(const struct walker *w, struct spot s, const struct ty_op *op, ty_ps when,
                         struct spot *out, ty_ps *delay)
 {
     if (own_cause(w, &s, when, out, delay)) {
         return true;
     }
-    if (g == NULL) {
-        return false;
-    }
-    const uint32_t first = ty_group_first(g, s.member);
-    for (uint32_t i = 0; i < g->count; i++) {
-        s.member = first + i * g->stride;
+    const struct ty_group g = together(w, op, s.gang);
+    const uint32_t first = ty_group_first(&g, s.member);
+    for (uint32_t i = 0; g.count > 1 && i < g.count; i++) {
+        s.member = first + i * g.stride;
         if (own_cause(w, &s, when, out, delay)) {
             return true;
         }
@@ -166,18 +190,12 @@ static bool cause(const struct walker *w, const struct spot *s, struct spot *out
 {
     const struct ty_op *op = op_at(w, s);
     const ty_ps when = start_of(w, s);
-    const struct ty_group *g = NULL;
-    if (op->sync == TY_SYNC_GROUP) {
-        g = &w->p->groups[op->link];
-    } else if (op->sync == TY_SYNC_MEET && w->p->meets[op->link].group != TY_NONE) {
-        g = &w->p->groups[w->p->meets[op->link].group];
-    }
-    if (group_cause(w, *s, g, when, out, delay)) {
+    if (group_cause(w, *s, op, when, out, delay)) {
         return true;
     }
     for (uint32_t gang = 0; op->sync == TY_SYNC_MEET && gang < w->p->n_gangs; gang++) {
         struct spot other;
-        if (find_meeting(w, s, gang, &other) && group_cause(w, other, g, when, out, delay)) {
+        if (find_meeting(w, s, gang, &other) && group_cause(w, other, op, when, out, delay)) {
             return true;
         }
     }

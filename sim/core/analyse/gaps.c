@@ -11,6 +11,7 @@
 
 #include "sim/core/analyse/observed.h"
 #include "sim/core/analyse/stats.h"
+#include "sim/core/program/peers.h"
 
 /* Ordinal of the send of every message, within the sending gang. */
 static int index_sends(struct ty_gaps *gaps, struct ty_arena *arena)
@@ -138,6 +139,21 @@ static void note_ready(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     w->exchange_ordinal = ordinal;
 }
 
+/* When the last of the messages that a member receives was sent. */
+static ty_ps sent_at(const struct walk *w, const struct ty_op *op, const ty_ps *sent,
+                     uint32_t member)
+{
+    if (op->sync != TY_SYNC_RECV) { /* a meeting: it began when the last was there */
+        return sent[member];
+    }
+    const struct ty_peers from = ty_op_peers(w->p, op, member);
+    ty_ps latest = sent[from.first];
+    for (uint32_t i = 1; i < from.n; i++) {
+        latest = sent[from.first + i] > latest ? sent[from.first + i] : latest;
+    }
+    return latest;
+}
+
 /* Notes the end of the event that `op` records, member by member. */
 static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
 {
@@ -164,7 +180,7 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     for (uint32_t i = 0; i < w->n; i++) {
         const uint32_t m = member_of(w, i);
         end[i] = start[m] + ty_timeline_dur(t, w->gang, op, ordinal, m);
-        from[i] = sent != NULL ? sent[m] : 0;
+        from[i] = sent != NULL ? sent_at(w, op, sent, m) : 0;
     }
 }
 

@@ -5,10 +5,12 @@
  * passed over, so that one missing message does not make all later ones look out of order. */
 #include "sim/core/deadlock/mismatch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NOBODY UINT32_MAX
+#define NOBODY   UINT32_MAX
+#define ROUNDING 1e-12 /* of bytes that are dealt to members */
 
 /* Operations with partners in another gang. */
 struct list {
@@ -196,6 +198,12 @@ static int deal(struct search *s, struct ty_arena *arena)
     return rc;
 }
 
+/* Of all members together, as gangs may be of different size. */
+static double bytes_of_all(const struct search *s, struct ty_op_ref at)
+{
+    return kind_of(s, at)->bytes * s->p->gangs[at.gang].n_ranks;
+}
+
 /* The first disagreement of one communicator. */
 static void compare_sides(struct search *s, uint32_t comm)
 {
@@ -218,8 +226,8 @@ static void compare_sides(struct search *s, uint32_t comm)
             note(s, TY_DISAGREE_ORDER, i + 1, send, recv, TY_BAR_RECV);
             return;
         }
-        const double out = kind_of(s, send)->bytes, in = kind_of(s, recv)->bytes;
-        if (out > in || out < in) {
+        const double out = bytes_of_all(s, send), in = bytes_of_all(s, recv);
+        if (fabs(out - in) > ROUNDING * out) {
             note(s, TY_DISAGREE_SIZE, i + 1, send, recv, TY_BAR_RECV);
             return;
         }

@@ -13,6 +13,7 @@
 #include "sim/core/execute/events_internal.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/execute/rows.h"
+#include "sim/core/program/peers.h"
 
 static void look(struct ty_events *q, uint32_t lane);
 
@@ -160,9 +161,9 @@ static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *a
 /* Where the lanes of a meeting's group are chained. */
 static size_t chain_of(const struct ty_events *q, const struct ty_at *at)
 {
-    const struct ty_meet *m = &q->p->meets[at->op->link];
-    const uint32_t first =
-        m->group == TY_NONE ? at->member : ty_group_first(&q->p->groups[m->group], at->member);
+    const struct ty_group group =
+        ty_meet_group(q->p, &q->p->meets[at->op->link], at->gang->n_ranks);
+    const uint32_t first = ty_group_first(&group, at->member);
     return (size_t)ty_op_slot(q->p, at->pass, at->op) * q->p->slot_width + first;
 }
 
@@ -183,12 +184,14 @@ static void start_meeting(struct ty_events *q, uint32_t head)
 static void join_meeting(struct ty_events *q, uint32_t lane, const struct ty_at *at)
 {
     const struct ty_meet *m = &q->p->meets[at->op->link];
-    const uint32_t members = m->group == TY_NONE ? 1 : q->p->groups[m->group].count;
+    const uint32_t members = m->n_members > 0      ? m->n_members
+                             : m->group == TY_NONE ? m->n_gangs
+                                                   : q->p->groups[m->group].count * m->n_gangs;
     const size_t here = chain_of(q, at);
     q->lane[lane].state = TY_LANE_JOINED;
     q->lane[lane].chain = q->chain[here];
     q->chain[here] = lane;
-    if (++q->meeting[here] == members * m->n_gangs &&
+    if (++q->meeting[here] == members &&
         !ty_is_barred(q->barred, ty_op_slot(q->p, at->pass, at->op), TY_BAR_MEET)) {
         start_meeting(q, lane);
     }
@@ -208,6 +211,18 @@ static bool events_done(struct ty_events *q, uint32_t lane, const struct ty_at *
         }
     }
     return true;
+}
+
+/* When the last message for a member arrives; TY_NEVER: some are not even sent. */
+static ty_ps arrival_of(const struct ty_events *q, const struct ty_at *at, uint32_t slot)
+{
+    const uint32_t share = ty_channel_share(q->p, &q->p->channels[at->op->link], at->gang->n_ranks);
+    const ty_ps *row = &q->arrival[(size_t)slot * q->p->slot_width + (size_t)at->member * share];
+    ty_ps latest = row[0];
+    for (uint32_t i = 1; i < share; i++) {
+        latest = ty_later(latest, row[i]);
+    }
+    return latest;
 }
 
 /* Looks whether an idle lane can start its next operation, and starts it. */
@@ -239,7 +254,7 @@ static void look(struct ty_events *q, uint32_t lane)
         return;
     case TY_SYNC_RECV: {
         const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
-        const ty_ps arrival = q->arrival[(size_t)slot * q->p->slot_width + at->member];
+        const ty_ps arrival = arrival_of(q, at, slot);
         if (ty_is_barred(q->barred, slot, TY_BAR_RECV)) {
             return;
         }
@@ -258,8 +273,15 @@ static void post(struct ty_events *q, const struct ty_at *at)
 {
     const struct ty_channel *c = &q->p->channels[at->op->link];
     const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
-    q->arrival[(size_t)slot * q->p->slot_width + at->member] = q->now + c->delay;
-    look(q, (q->first_rank[c->to] + at->member) * q->n_lanes + q->p->receive_lane);
+    const uint32_t share = ty_channel_share(q->p, c, at->gang->n_ranks);
+    const struct ty_peers to = ty_op_peers(q->p, at->op, at->member);
+    for (uint32_t i = 0; i < share; i++) {
+        q->arrival[(size_t)slot * q->p->slot_width + (size_t)at->member * share + i] =
+            q->now + c->delay;
+    }
+    for (uint32_t i = 0; i < to.n; i++) {
+        look(q, (q->first_rank[c->to] + to.first + i) * q->n_lanes + q->p->receive_lane);
+    }
 }
 
 /* The lane's task ends now. */

@@ -18,6 +18,7 @@
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/execute/rows.h"
+#include "sim/core/program/peers.h"
 
 /* Where a gang is, and the state of its streams and events. */
 struct runner {
@@ -65,6 +66,27 @@ static void wake(struct sweep *s, uint32_t gang, uint32_t slot)
     }
 }
 
+/* The members of a gang are at a meeting. */
+static void arrive(const struct sweep *s, const struct ty_meet *m, ty_ps *row, ty_ps *ready,
+                   uint32_t n)
+{
+    const struct ty_group group = ty_meet_group(s->p, m, n);
+    ty_row_combine(ready, &group, n);
+    ty_row_later(row, ready, m->n_members > 0 ? 1 : n);
+}
+
+/* All are: where all combine, one time is that of everyone. */
+static void begin_together(const struct ty_meet *m, ty_ps *start, const ty_ps *row, uint32_t n)
+{
+    if (m->n_members == 0) {
+        memcpy(start, row, n * sizeof(*start));
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        start[i] = row[0];
+    }
+}
+
 /* Brings a gang to a meeting; true when all are there and start[] holds the common start. */
 static bool meet(struct sweep *s, struct runner *r, const struct ty_pass *pass,
                  const struct ty_op *op, ty_ps *start)
@@ -74,10 +96,7 @@ static bool meet(struct sweep *s, struct runner *r, const struct ty_pass *pass,
     ty_ps *row = slot_row(s, slot);
     if (!r->met) {
         ty_rows_ready(&r->rows, op, start);
-        if (m->group != TY_NONE) {
-            ty_row_combine(start, &s->p->groups[m->group], n);
-        }
-        ty_row_later(row, start, n);
+        arrive(s, m, row, start, n);
         r->met = true;
         assert(s->arrived[slot] < m->n_gangs);
         s->arrived[slot]++;
@@ -90,8 +109,23 @@ static bool meet(struct sweep *s, struct runner *r, const struct ty_pass *pass,
         return false;
     }
     r->met = false;
-    memcpy(start, row, n * sizeof(*start));
+    begin_together(m, start, row, n);
     return true;
+}
+
+/* Messages have arrived at times of a slot: one for each member, or several. */
+static void receive(const struct sweep *s, uint32_t slot, const struct ty_op *op, ty_ps *start,
+                    uint32_t n)
+{
+    const uint32_t share = ty_channel_share(s->p, &s->p->channels[op->link], n);
+    const ty_ps *row = slot_row(s, slot);
+    if (share == 1) {
+        ty_row_later(start, row, n);
+        return;
+    }
+    for (uint32_t i = 0; i < n * share; i++) {
+        start[i / share] = ty_later(start[i / share], row[i]);
+    }
 }
 
 /* Start times of one operation; false when the gang has to wait. */
@@ -116,7 +150,7 @@ static bool start_op(struct sweep *s, struct runner *r, const struct ty_pass *pa
             return false;
         }
         ty_rows_ready(&r->rows, op, start);
-        ty_row_later(start, slot_row(s, slot), r->rows.n);
+        receive(s, slot, op, start, r->rows.n);
         return true;
     }
     case TY_SYNC_MEET:
@@ -128,11 +162,18 @@ static bool start_op(struct sweep *s, struct runner *r, const struct ty_pass *pa
 /* The message of a finished send is on its way. */
 static void post(struct sweep *s, const struct runner *r, uint32_t slot, const struct ty_op *op)
 {
-    const ty_ps delay = s->p->channels[op->link].delay;
+    const struct ty_channel *c = &s->p->channels[op->link];
     const ty_ps *sent = ty_rows_lane(&r->rows, op->lane);
+    const uint32_t share = ty_channel_share(s->p, c, r->rows.n);
     ty_ps *row = slot_row(s, slot);
-    for (uint32_t i = 0; i < r->rows.n; i++) {
-        row[i] = sent[i] + delay;
+    if (share == 1) {
+        for (uint32_t i = 0; i < r->rows.n; i++) {
+            row[i] = sent[i] + c->delay;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < r->rows.n * share; i++) {
+        row[i] = sent[i / share] + c->delay;
     }
 }
 
@@ -212,20 +253,16 @@ static void start_turn(const struct sweep *s, const struct runner *r, const stru
     const struct ty_pass *pass = &ty_gang_passes(s->p, gang)[turn->pass];
     const uint32_t n = r->rows.n;
     if (op->sync == TY_SYNC_MEET && !turn->arrives) {
-        memcpy(start, slot_row(s, ty_op_slot(s->p, pass, op)), n * sizeof(*start));
+        begin_together(&s->p->meets[op->link], start, slot_row(s, ty_op_slot(s->p, pass, op)), n);
         return;
     }
     ready_after(s, r, gang, turn, start);
     if (op->sync == TY_SYNC_GROUP) {
         ty_row_combine(start, &s->p->groups[op->link], n);
     } else if (op->sync == TY_SYNC_RECV) {
-        ty_row_later(start, slot_row(s, ty_op_slot(s->p, pass, op)), n);
+        receive(s, ty_op_slot(s->p, pass, op), op, start, n);
     } else if (op->sync == TY_SYNC_MEET) {
-        const uint16_t group = s->p->meets[op->link].group;
-        if (group != TY_NONE) {
-            ty_row_combine(start, &s->p->groups[group], n);
-        }
-        ty_row_later(slot_row(s, ty_op_slot(s->p, pass, op)), start, n);
+        arrive(s, &s->p->meets[op->link], slot_row(s, ty_op_slot(s->p, pass, op)), start, n);
     }
 }
 

@@ -76,8 +76,9 @@ static int check_channels(const struct ty_program *p, struct ty_err *err)
         if (c->from >= p->n_gangs || c->to >= p->n_gangs) {
             return bug(err, "channel joins gangs that do not exist", i);
         }
-        if (p->gangs[c->from].n_ranks != p->gangs[c->to].n_ranks) {
-            return bug(err, "channel joins gangs of different size", i);
+        const uint32_t a = p->gangs[c->from].n_ranks, b = p->gangs[c->to].n_ranks;
+        if (a % b != 0 && b % a != 0) {
+            return bug(err, "channel joins gangs neither of which divides the other", i);
         }
     }
     return 0;

@@ -129,7 +129,8 @@ struct ty_group {
 
 /* A collective over several gangs: in each, members first combine over `group` (an index, or
  * TY_NONE), then equal member numbers combine over all `n_gangs` gangs that issue it. Its instances
- * are numbered by ty_pass.step or, where it says how many there are, by ty_pass.seq. */
+ * are numbered by ty_pass.step or, where it says how many there are, by ty_pass.seq. Or all members
+ * of these gangs combine, which may then be of different size. */
 struct ty_meet {
     const char *name;
     uint16_t group;
@@ -137,9 +138,19 @@ struct ty_meet {
     uint32_t first_slot;   /* filled by ty_program_seal */
     const uint32_t *gangs; /* [n_gangs] who they are, ascending; NULL: whoever issues it */
     uint32_t n_seq;        /* instances; 0: one a step */
+    uint32_t n_members;    /* of these gangs together, all of whom combine; 0: as above */
 };
 
-/* Messages from member i of one gang to member i of another, numbered 0 .. n_seq-1. */
+/* Messages from members of one gang to those of another, numbered 0 .. n_seq-1: from member i to
+ * member i. Where one gang has k times as many members, each member of the other has k neighbours
+ * there for partners,
+ *
+ *     0   1   2   3
+ *      \ /     \ /        members k i .. k i + k - 1 and member i
+ *       0       1
+ *
+ * to all of which it sends at once, or from all of which it receives at once. A slot has a time for
+ * each member of the larger gang. */
 struct ty_channel {
     const char *name;  /* "act", "grad" */
     uint32_t from, to; /* gangs */
@@ -267,8 +278,8 @@ int ty_build_after(struct ty_builder *b, uint32_t message);
 
 /* Numbers tasks and slots, works out lasting factors, and checks that every index is in range,
  * every event is recorded on one stream only, ranks are a permutation, channels join gangs of one
- * size. Returns 0, or TY_EBUG, TY_ELIMIT or TY_ENOMEM with a message. Call once, before
- * executing. */
+ * size, or of a multiple of it. Returns 0, or TY_EBUG, TY_ELIMIT or TY_ENOMEM with a message.
+ * Call once, before executing. */
 int ty_program_seal(struct ty_program *program, struct ty_arena *arena, struct ty_err *err);
 
 /* The numbers alone, of a copy of a sealed program whose gangs or passes are others: tasks, slots

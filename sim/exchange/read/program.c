@@ -121,7 +121,7 @@ static void add_flow(struct builder *b, struct ty_kind *kind, const struct ty_co
                            .lead = to_ps(b, message ? 0 : cost->latency_s),
                            .idle = cost->net_idle,
                            .port_idle = cost->port_idle};
-    const int rc = message ? ty_fabric_message(b->fabric, cost, gpus[0], gpus[1], &b->uses,
+    const int rc = message ? ty_fabric_message(b->fabric, cost, gpus[0], &gpus[1], 1, &b->uses,
                                                &flow.weight, b->plan->arena, b->plan->err)
                            : ty_fabric_collective(b->fabric, cost, gpus, n, 1, &b->uses,
                                                   &flow.weight, b->plan->arena, b->plan->err);

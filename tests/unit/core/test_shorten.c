@@ -199,7 +199,7 @@ static struct pipeline *pipeline_new(uint64_t seed)
     ty_build_group(&l->b, &(struct ty_group){"dp", 1, 1});
     const bool meets = roll(l, 2) == 0;
     const int meet =
-        meets ? ty_build_meet(&l->b, &(struct ty_meet){"world", TY_NONE, l->p, 0, NULL, 0}) : -1;
+        meets ? ty_build_meet(&l->b, &(struct ty_meet){"world", TY_NONE, l->p, 0, NULL, 0, 0}) : -1;
     for (uint32_t way = 0; way < 2; way++) {
         for (uint32_t s = 0; s + 1 < l->p; s++) {
             ty_build_channel(&l->b, &(struct ty_channel){.name = way == 0 ? "act" : "grad",
