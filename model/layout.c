@@ -115,6 +115,13 @@ const struct ty_field ty_layout_fields[] = {
         .doc = "file of lines RANK NODE.GPU: where each rank sits; none: rank r on GPU r"),
     ROW(stage_layers, UINTS, .max = 10000, .fallback = "auto", .blank = "auto",
         .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"),
+    ROW(stage_tensor, UINTS, .late = true, .max = 65536, .fallback = "auto", .blank = "auto",
+        .example = "[2, 2, 4]",
+        .doc = "tensor ranks of each pipeline stage, where they differ; auto: layout.tensor"),
+    ROW(stage_data, UINTS, .late = true, .max = 65536, .fallback = "auto", .blank = "auto",
+        .example = "[1, 1, 2]",
+        .doc = "replicas of each pipeline stage, where they differ: they share the sequences that "
+               "layout.micro_batch is for each replica of the first; auto: layout.data"),
     ROW(recompute_layers, COUNTS, .late = true, .max = 10000, .words = recompute_words,
         .fallback = "auto", .blank = "auto", .example = "[4, 2] or [full:2+selective:3, 4]",
         .doc = "how many of the first layers of each virtual stage layout.recompute is for, or of "
@@ -218,6 +225,9 @@ static int check_product(const struct layout_check *c)
 {
     struct ty_layout *l = c->layout;
     const uint64_t model = (uint64_t)l->tensor * l->context * l->pipeline;
+    if (l->unlike) {
+        return 0; /* its ranks have been added up */
+    }
     if (c->gpus % model != 0) {
         return fail_product(c, model);
     }
@@ -421,6 +431,7 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
     layout->stages = layout->pipeline * c.chunks;
     int rc = ty_check_first(check_supported(&c), ty_layout_find_modes(layout, section, arch, err));
     rc = ty_check_first(rc, ty_offload_finish(layout, section, err));
+    rc = ty_check_first(rc, ty_layout_find_shapes(layout, section, arch, c.chunks, c.gpus, err));
     /* each needs what the one before establishes */
     derive_inner(&c);
     for (size_t i = 0; ty_parallels[i] != NULL && rc == 0; i++) {
@@ -428,12 +439,8 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
             rc = ty_parallels[i]->check(layout, section, arch, c.gpus, err);
         }
     }
-    if (rc == 0) {
-        rc = ty_mesh_check_batch(layout, section, err);
-    }
-    if (rc == 0) {
-        rc = check_product(&c);
-    }
+    rc = rc < 0 ? rc : ty_mesh_check_batch(layout, section, err);
+    rc = rc < 0 ? rc : check_product(&c);
     if (rc == 0) {
         rc = ty_check_first(ty_check_first(check_shard(&c), check_zero(&c)), check_batch(&c));
         rc = ty_check_first(rc, ty_offload_check(layout, section, err));

@@ -98,6 +98,9 @@ struct ty_layout {
                                         * each; empty: all */
     const char *rank_file;             /* name; NULL: rank r on GPU r */
     struct ty_uint_list stage_layers;  /* layers of each virtual stage; empty: even */
+    struct ty_uint_list stage_tensor, stage_data; /* tensor and data ranks of each pipeline stage;
+                                                   * empty: as tensor and data say, which else are
+                                                   * those of the first (layout_shapes.c) */
     struct ty_counts_list recompute_layers; /* of each virtual stage, or one for all: how many of
                                              * its first layers run again, and what of them; empty:
                                              * all, as `recompute` says */
@@ -114,6 +117,7 @@ struct ty_layout {
         int optimizer, parameters, activations; /* enum ty_home, never auto */
         double share; /* of optimizer and gradients that is not on the GPU; 0: optimizer is GPU */
     } home;
+    bool unlike;            /* pipeline stages are of different shape */
     uint32_t micro_batches; /* per pipeline and step */
     uint32_t ranks;
     uint32_t expert_data;              /* ranks that have the same experts; 0: the model has none */
@@ -168,6 +172,25 @@ static inline bool ty_layout_is_mesh(const struct ty_layout *layout)
 
 /* The largest s with s^power <= n; power 2 or 3. */
 uint32_t ty_root(uint32_t n, uint32_t power);
+
+/* layout_shapes.c: the layout of a pipeline stage, as if all were like it: itself, where they are.
+ * Ranks of a stage; of the largest; of all, from what was given, 0 where data is auto. Whether two
+ * stages have one shape. */
+struct ty_layout ty_layout_of_stage(const struct ty_layout *layout, uint32_t stage);
+uint32_t ty_layout_members(const struct ty_layout *layout, uint32_t stage);
+uint32_t ty_layout_most_members(const struct ty_layout *layout);
+uint64_t ty_layout_need(const struct ty_layout *layout);
+bool ty_layout_same_shape(const struct ty_layout *layout, uint32_t a, uint32_t b);
+
+/* "4", "[2, 2, 4]": tensor or data ranks of all stages. Returns buf. */
+#define TY_WIDTHS_TEXT 256u
+const char *ty_layout_tensor_text(const struct ty_layout *layout, char buf[TY_WIDTHS_TEXT]);
+const char *ty_layout_data_text(const struct ty_layout *layout, char buf[TY_WIDTHS_TEXT]);
+
+/* Part of ty_layout_finish: shapes of stages, checked and derived. */
+int ty_layout_find_shapes(struct ty_layout *layout, const struct ty_section *section,
+                          const struct ty_arch *arch, uint32_t chunks, uint32_t gpus,
+                          struct ty_err *err);
 
 /* layout_replicas.c: ranks that have the same parameters (data and context ranks), of which so many
  * hold one copy of sharded states, and how many copies there are: N, N and 1 unless hybrid. */

@@ -89,6 +89,10 @@ struct ty_parallel {
 /* In the order in which they are applied; ends with NULL. */
 extern const struct ty_parallel *const ty_parallels[];
 
+/* tensor.c: the key of what so many tensor ranks cannot share in one dimension, and its value in
+ * *of; NULL: nothing. */
+const char *ty_tensor_undivided(const struct ty_arch *arch, uint32_t ranks, uint32_t *of);
+
 /* tensor_mesh.c: whether tensor groups can be such a grid, and a micro-batch can be dealt to it;
  * what it leaves of sequences and hidden states. */
 int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *section,

@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 const struct ty_word ty_axis_words[] = {
     {"tensor", TY_AXIS_TENSOR, "ranks that share every matrix product"},
@@ -23,10 +24,36 @@ const struct ty_word ty_axis_words[] = {
     {NULL, 0, NULL},
 };
 
-static uint32_t digit(const struct ty_grid *grid, int axis, uint32_t rank)
+/* The numbers that a rank is counted with: those of the grid, or of its stage. */
+struct digits {
+    uint32_t first;
+    const uint32_t *size, *stride;
+};
+
+static uint32_t stage_of(const struct ty_grid *grid, uint32_t rank)
 {
-    return rank / grid->stride[axis] % grid->size[axis];
+    uint32_t stage = 0;
+    while (stage + 1 < grid->size[TY_AXIS_PIPELINE] && grid->stage[stage + 1].first <= rank) {
+        stage++;
+    }
+    return stage;
 }
+
+static struct digits digits_of(const struct ty_grid *grid, uint32_t rank)
+{
+    if (grid->stage == NULL) {
+        return (struct digits){0, grid->size, grid->stride};
+    }
+    const struct ty_grid_stage *stage = &grid->stage[stage_of(grid, rank)];
+    return (struct digits){stage->first, stage->size, stage->stride};
+}
+
+static uint32_t digit(const struct digits *d, int axis, uint32_t rank)
+{
+    return (rank - d->first) / d->stride[axis] % d->size[axis];
+}
+
+#define EVERY_AXIS ((1u << TY_N_AXES) - 1)
 
 static bool spans(unsigned dims, int axis)
 {
@@ -48,39 +75,87 @@ void ty_grid_init(struct ty_grid *grid, const uint32_t size[TY_N_AXES], const in
     }
 }
 
+int ty_grid_init_stages(struct ty_grid *grid, const uint32_t (*size)[TY_N_AXES], uint32_t n_stages,
+                        const int order[TY_N_AXES], uint32_t gpus_per_node, struct ty_arena *arena)
+{
+    struct ty_grid_stage *stage = ty_arena_array(arena, struct ty_grid_stage, n_stages);
+    uint32_t most[TY_N_AXES] = {0}, n = 0;
+    if (stage == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t s = 0; s < n_stages; s++) {
+        struct ty_grid own;
+        ty_grid_init(&own, size[s], order, gpus_per_node);
+        assert(own.size[TY_AXIS_PIPELINE] == 1);
+        stage[s].first = n;
+        memcpy(stage[s].size, own.size, sizeof(own.size));
+        memcpy(stage[s].stride, own.stride, sizeof(own.stride));
+        n += own.n_ranks;
+        for (int axis = 0; axis < TY_N_AXES; axis++) {
+            most[axis] = own.size[axis] > most[axis] ? own.size[axis] : most[axis];
+        }
+    }
+    most[TY_AXIS_PIPELINE] = n_stages;
+    ty_grid_init(grid, most, order, gpus_per_node);
+    grid->n_ranks = n;
+    grid->stage = stage;
+    return 0;
+}
+
 uint32_t ty_grid_rank(const struct ty_grid *grid, const uint32_t coord[TY_N_AXES])
 {
-    uint32_t rank = 0;
-    for (int axis = 0; axis < TY_N_AXES; axis++) {
-        rank += coord[axis] * grid->stride[axis];
+    const struct ty_grid_stage *stage =
+        grid->stage == NULL ? NULL : &grid->stage[coord[TY_AXIS_PIPELINE]];
+    const uint32_t *stride = stage == NULL ? grid->stride : stage->stride;
+    uint32_t rank =
+        stage == NULL ? coord[TY_AXIS_PIPELINE] * stride[TY_AXIS_PIPELINE] : stage->first;
+    for (int axis = 0; axis < TY_AXIS_PIPELINE; axis++) {
+        rank += coord[axis] * stride[axis];
     }
     return rank;
 }
 
 void ty_grid_coords(const struct ty_grid *grid, uint32_t rank, uint32_t coord[TY_N_AXES])
 {
+    const struct digits d = digits_of(grid, rank);
     for (int axis = 0; axis < TY_N_AXES; axis++) {
-        coord[axis] = digit(grid, axis, rank);
+        coord[axis] = digit(&d, axis, rank);
     }
+    if (grid->stage != NULL) {
+        coord[TY_AXIS_PIPELINE] = stage_of(grid, rank);
+    }
+}
+
+/* Sub-grids of stages of different shape: one of a stage, or all ranks. */
+static bool is_all(const struct ty_grid *grid, unsigned dims)
+{
+    assert(grid->stage == NULL || !spans(dims, TY_AXIS_PIPELINE) || dims == EVERY_AXIS);
+    return grid->stage != NULL && spans(dims, TY_AXIS_PIPELINE);
 }
 
 /* The lowest rank of the sub-grid. */
 static uint32_t subgrid_first(const struct ty_grid *grid, unsigned dims, uint32_t rank)
 {
-    uint32_t first = rank;
-    for (int axis = 0; axis < TY_N_AXES; axis++) {
+    const struct digits d = digits_of(grid, rank);
+    uint32_t first = is_all(grid, dims) ? 0 : rank;
+    for (int axis = 0; axis < TY_N_AXES && first > 0; axis++) {
         if (spans(dims, axis)) {
-            first -= digit(grid, axis, rank) * grid->stride[axis];
+            first -= digit(&d, axis, rank) * d.stride[axis];
         }
     }
     return first;
 }
 
-static uint32_t subgrid_count(const struct ty_grid *grid, unsigned dims)
+/* Of which a rank is. */
+static uint32_t subgrid_count(const struct ty_grid *grid, unsigned dims, uint32_t rank)
 {
+    const struct digits d = digits_of(grid, rank);
     uint32_t count = 1;
+    if (is_all(grid, dims)) {
+        return grid->n_ranks;
+    }
     for (int axis = 0; axis < TY_N_AXES; axis++) {
-        count *= spans(dims, axis) ? grid->size[axis] : 1;
+        count *= spans(dims, axis) ? d.size[axis] : 1;
     }
     return count;
 }
@@ -88,15 +163,19 @@ static uint32_t subgrid_count(const struct ty_grid *grid, unsigned dims)
 /* The member after `rank`, counting up; the first one after the last. */
 static uint32_t subgrid_next(const struct ty_grid *grid, unsigned dims, uint32_t rank)
 {
+    const struct digits d = digits_of(grid, rank);
+    if (is_all(grid, dims)) {
+        return (rank + 1) % grid->n_ranks;
+    }
     for (int i = 0; i < TY_N_AXES; i++) {
         const int axis = grid->order[i];
         if (!spans(dims, axis)) {
             continue;
         }
-        if (digit(grid, axis, rank) + 1 < grid->size[axis]) {
-            return rank + grid->stride[axis];
+        if (digit(&d, axis, rank) + 1 < d.size[axis]) {
+            return rank + d.stride[axis];
         }
-        rank -= (grid->size[axis] - 1) * grid->stride[axis];
+        rank -= (d.size[axis] - 1) * d.stride[axis];
     }
     return rank;
 }
@@ -126,7 +205,7 @@ struct tally {
 static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t times,
                            uint32_t first, struct tally *node)
 {
-    const uint32_t n = subgrid_count(grid, dims);
+    const uint32_t n = subgrid_count(grid, dims, first);
     struct ty_reach reach = {.ranks = n * times, .fewest = UINT32_MAX};
     uint32_t member = first;
     for (uint32_t i = 0; i < n; i++) {
@@ -156,7 +235,7 @@ static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t t
 static uint32_t groups_on_node(const struct ty_grid *grid, unsigned dims, uint32_t first,
                                const struct ty_reach *reach, const struct tally *node)
 {
-    const uint32_t n_members = subgrid_count(grid, dims);
+    const uint32_t n_members = subgrid_count(grid, dims, first);
     uint32_t most = 0, member = first;
     for (uint32_t i = 0; i < n_members; i++) {
         const struct tally *on = &node[ty_grid_node(grid, member)];
@@ -183,22 +262,23 @@ static uint32_t cut_to_seen(struct ty_grid *grid, unsigned dims, const struct ty
 struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims,
                                  const struct ty_grid *seen, struct ty_arena *arena)
 {
-    const unsigned every = (1u << TY_N_AXES) - 1;
     struct ty_grid own = *grid;
     const uint32_t times = seen != NULL ? cut_to_seen(&own, dims, seen) : 1;
     const struct ty_grid *ranks = seen != NULL ? seen : grid;
-    const uint32_t n = seen != NULL ? subgrid_count(seen, every) : grid->n_ranks;
+    const uint32_t n = seen != NULL ? subgrid_count(seen, EVERY_AXIS, 0) : grid->n_ranks;
     struct tally *node = ty_arena_array(arena, struct tally, ty_grid_nodes(grid));
     struct ty_reach *out = ty_arena_array(arena, struct ty_reach, grid->n_ranks);
     if (node == NULL || out == NULL) {
         return NULL;
     }
-    for (uint32_t i = 0, r = 0; i < n; i++, r = seen != NULL ? subgrid_next(ranks, every, r) : i) {
+    for (uint32_t i = 0, r = 0; i < n;
+         i++, r = seen != NULL ? subgrid_next(ranks, EVERY_AXIS, r) : i) {
         if (subgrid_first(&own, dims, r) == r) {
             out[r] = lie(&own, dims, times, r, node);
         }
     }
-    for (uint32_t i = 0, r = 0; i < n; i++, r = seen != NULL ? subgrid_next(ranks, every, r) : i) {
+    for (uint32_t i = 0, r = 0; i < n;
+         i++, r = seen != NULL ? subgrid_next(ranks, EVERY_AXIS, r) : i) {
         const uint32_t first = subgrid_first(&own, dims, r); /* at most r */
         if (first == r) {
             out[r].sharing = groups_on_node(&own, dims, r, &out[r], node);

@@ -18,13 +18,21 @@ enum ty_axis {
     TY_N_AXES
 };
 
+/* The ranks of a stage where stages are of different shape: a grid without a pipeline. */
+struct ty_grid_stage {
+    uint32_t first; /* rank */
+    uint32_t size[TY_N_AXES], stride[TY_N_AXES];
+};
+
 struct ty_grid {
-    uint32_t size[TY_N_AXES];
+    uint32_t size[TY_N_AXES];   /* of stages of different shape: of the largest */
     uint32_t stride[TY_N_AXES]; /* in ranks */
     int order[TY_N_AXES];       /* fastest first */
     uint32_t n_ranks;
     uint32_t gpus_per_node;
     const uint32_t *gpu_of; /* [n_ranks] GPU of each rank, none twice; borrowed. NULL: rank = GPU */
+    const struct ty_grid_stage *stage; /* [pipeline] where stages are of different shape: their
+                                        * ranks follow each other. NULL: all are alike */
 };
 
 extern const struct ty_word ty_axis_words[]; /* tensor, context, data, pipeline */
@@ -33,6 +41,11 @@ extern const struct ty_word ty_axis_words[]; /* tensor, context, data, pipeline 
  * may set gpu_of after. */
 void ty_grid_init(struct ty_grid *grid, const uint32_t size[TY_N_AXES], const int order[TY_N_AXES],
                   uint32_t gpus_per_node);
+
+/* The same of stages of different shape, size[n_stages][axes]: one stage after the other, whatever
+ * `order` says of the pipeline. Owned by the arena; 0 or TY_ENOMEM. */
+int ty_grid_init_stages(struct ty_grid *grid, const uint32_t (*size)[TY_N_AXES], uint32_t n_stages,
+                        const int order[TY_N_AXES], uint32_t gpus_per_node, struct ty_arena *arena);
 
 uint32_t ty_grid_rank(const struct ty_grid *grid, const uint32_t coord[TY_N_AXES]);
 void ty_grid_coords(const struct ty_grid *grid, uint32_t rank, uint32_t coord[TY_N_AXES]);
@@ -76,7 +89,8 @@ static inline uint32_t ty_reach_fewest(const struct ty_reach *reach)
 /* The reach of every rank's group: [n_ranks]. `seen`: of the ranks of this grid only, `grid` itself
  * with a data axis that was cut short; the others repeat them along it, on other nodes, and a group
  * is whole within them or as long as the axis. NULL: of all. NULL: no memory. Owned by the arena;
- * O(ranks that are looked at). */
+ * O(ranks that are looked at). Along the pipeline of stages of different shape there are no groups
+ * but that of all ranks. */
 struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims,
                                  const struct ty_grid *seen, struct ty_arena *arena);
 

@@ -26,7 +26,7 @@ static void receive(struct ty_lowering *l, int back, uint16_t channel, bool seco
     op.record = TY_EVENT_RECV;
     ty_lower_emit(l, op, NULL, 0);
     ty_lower_need(l, TY_EVENT_RECV); /* first: until it is there nothing waits for the gather */
-    if (ty_lower_gathers_messages(l)) {
+    if (l->here.comm.gather[back] != TY_NONE) {
         const uint8_t waits[] = {TY_EVENT_RECV};
         ty_lower_collective(l, TY_GROUP_TENSOR, l->here.comm.gather[back], TY_NONE, TY_PART_NONE,
                             TY_EVENT_TENSOR, waits, 1);
@@ -240,7 +240,7 @@ static void weights(struct ty_lowering *l, const struct ty_block_want *want)
     const bool reducing = ty_lower_is_reducing(l, want);
     const bool late = ty_layout_reduces_late(l->in->layout);
     if (v->edges.grad_in != TY_NONE && !has_input_part(l, v)) {
-        ty_lower_need(l, ty_lower_gathers_messages(l) ? TY_EVENT_TENSOR : TY_EVENT_RECV);
+        ty_lower_need(l, l->here.comm.gather[1] != TY_NONE ? TY_EVENT_TENSOR : TY_EVENT_RECV);
     }
     begin_pass(l, want);
     ty_lower_need_reduced(l);

@@ -81,7 +81,7 @@ int ty_lower_price(struct ty_lowering *l)
         return ty_fail_memory(l->b.err);
     }
     ty_units_make(&units[0], &arch, l->in->layout);
-    l->part = l->units = l->out->units = &units[0];
+    l->part = l->units = &units[0];
     if (sliced) {
         arch.sequence /= l->shape.slices;
         ty_units_make(&units[1], &arch, l->in->layout);

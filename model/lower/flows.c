@@ -1,8 +1,8 @@
 /* flows.c - which links a communication takes, member by member.
  *
  * A group has one flow, which all its members name; the sender of a message has its own. */
-#include "model/lower/internal.h"
 #include "model/lower/offload.h"
+#include "model/lower/stages.h"
 
 #include <assert.h>
 #include <string.h>
@@ -18,6 +18,15 @@ struct router {
 static uint32_t list_gpus(struct router *r, uint32_t member, uint32_t start)
 {
     struct ty_lowering *l = r->l;
+    if (r->route->of == TY_ROUTE_MESSAGE) {
+        const struct ty_peers to = ty_lower_peers(l, member, r->route->stage[1]);
+        r->gpus[0] = ty_lower_port(l, ty_grid_gpu(&l->out->grid, l->here.rank_of[member]));
+        for (uint32_t i = 0; i < to.n; i++) {
+            r->gpus[1 + i] =
+                ty_lower_port(l, ty_lower_member_gpu(l, to.first + i, r->route->stage[1]));
+        }
+        return 1 + to.n;
+    }
     if (r->route->of != TY_ROUTE_GROUP) {
         for (uint32_t i = 0; i < r->route->n_stages; i++) {
             r->gpus[i] = ty_lower_port(l, ty_lower_gpu_on(l, member, r->route->stage[i]));
@@ -72,8 +81,8 @@ static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty
     l->asymmetric = l->asymmetric || (times > 1 && cost->pattern == TY_PATTERN_CHAIN);
     struct ty_flow flow = {.weight = 1, .lead = ty_lower_ps(l, cost->latency_s)};
     const int rc = r->route->of == TY_ROUTE_MESSAGE
-                       ? ty_fabric_message(&l->out->fabric, cost, r->gpus[0], r->gpus[1], &r->uses,
-                                           &flow.weight, l->arena, l->b.err)
+                       ? ty_fabric_message(&l->out->fabric, cost, r->gpus[0], &r->gpus[1], n - 1,
+                                           &r->uses, &flow.weight, l->arena, l->b.err)
                        : ty_fabric_collective(&l->out->fabric, cost, r->gpus, n, times, &r->uses,
                                               &flow.weight, l->arena, l->b.err);
     ty_build_note(&l->b, rc);
@@ -102,7 +111,7 @@ void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty
                     const struct ty_coll_cost *cost)
 {
     struct router r = {.l = l, .route = route};
-    r.gpus = ty_arena_array(l->arena, uint32_t, (size_t)l->members + route->n_stages);
+    r.gpus = ty_arena_array(l->arena, uint32_t, (size_t)l->most_members + route->n_stages);
     if (r.gpus == NULL) {
         ty_build_no_memory(&l->b);
         return;

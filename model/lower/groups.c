@@ -14,9 +14,22 @@ static uint16_t add_group(struct ty_lowering *l, struct ty_group group)
     return index16(ty_build_group(&l->b, &group));
 }
 
+/* Pipeline ranks of different shape sum the norm over all ranks. */
+static uint16_t meeting_of_all(struct ty_lowering *l, const char *name)
+{
+    const struct ty_meet meet = {
+        .name = name, .group = TY_NONE, .n_gangs = l->shape.p, .n_members = l->out->grid.n_ranks};
+    return l->in->schedule->barrier && !l->sched->asynchronous
+               ? index16(ty_build_meet(&l->b, &meet))
+               : TY_NONE;
+}
+
 /* Where a norm is summed over n neighbours of every pipeline rank. */
 static uint16_t norm_meeting(struct ty_lowering *l, const char *name, uint32_t n)
 {
+    if (l->like != NULL) {
+        return meeting_of_all(l, name);
+    }
     const uint16_t group = add_group(l, (struct ty_group){"world", 1, n});
     if (n * l->shape.p == 1 || !l->in->schedule->barrier || l->sched->asynchronous) {
         return TY_NONE;
@@ -54,6 +67,10 @@ void ty_lower_groups(struct ty_lowering *l)
         l->group[g].link = add_group(l, group);
         l->group[g].times = ty_lower_parts(l, &group);
     }
+}
+
+void ty_lower_meets(struct ty_lowering *l)
+{
     norm_meetings(l);
     l->tied_meet = TY_NONE;
     /* a tied embedding, and one that predicts further tokens, has two homes where first and last
@@ -97,7 +114,8 @@ int ty_lower_reaches(struct ty_lowering *l)
     const struct ty_comm_span shard = ty_comm_span(layout, &l->out->grid, TY_GROUP_DATA);
     const unsigned all = (1u << TY_N_AXES) - 1;
     l->norm_at =
-        ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, l->seen, l->arena);
+        ty_grid_reaches(&shard.grid, layout->zero > 0 || l->like != NULL ? all : all & ~shard.dims,
+                        l->seen, l->arena);
     bool ok = l->norm_at != NULL;
     if (l->expert_norm_meet != TY_NONE) {
         l->expert_norm_at =

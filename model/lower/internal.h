@@ -20,7 +20,7 @@ struct ty_comm_kinds {
     uint16_t block[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_WGRAD + 1][TY_STEP_BLOCKS]; /* of steps */
     uint16_t sum[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_WGRAD + 1];
     uint16_t grad[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_OP_GRADS];
-    uint16_t gather[2];              /* tensor: messages that were sent in parts */
+    uint16_t gather[2];              /* tensor: messages that were sent in parts; TY_NONE */
     uint16_t norm_grads;             /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
                                       * the previous rank */
@@ -211,10 +211,13 @@ struct ty_lowering {
     const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
     const struct ty_units *part;  /* the same, a slice of it at a time */
     struct ty_grads grads;        /* of its units: which buckets they fill */
+    uint32_t most_members;        /* ranks of the largest gang */
     uint32_t members;             /* ranks per gang, of the window where there is one: */
     const struct ty_grid *seen;   /* its ranks; NULL: all are looked at */
     uint32_t *node_of, n_nodes;   /* [nodes]: number among the n_nodes nodes of the window */
     bool asymmetric;              /* there must be none: something is not the same to every node */
+    struct ty_lower_like *like;   /* [n_likes]; NULL: all pipeline ranks are of one shape */
+    uint32_t *like_of, n_likes;   /* [p] */
     bool weaves;       /* passes of a slot run over each other; else one after the other: */
     size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
 
@@ -278,13 +281,6 @@ static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
     return l->in->layout->tensor > 1;
 }
 
-/* Whether messages are sent in parts that do not stay parts. */
-static inline bool ty_lower_gathers_messages(const struct ty_lowering *l)
-{
-    return ty_lower_has_tensor(l) && !ty_lower_is_mesh(l) && !l->in->layout->sequence_parallel &&
-           l->in->layout->framework.scatter_gather_p2p && l->shape.p > 1;
-}
-
 /* Virtual stages of both directions. */
 static inline uint32_t ty_lower_n_vstages(const struct ty_lowering *l)
 {
@@ -306,9 +302,11 @@ int ty_lower_window(struct ty_lowering *l);
 uint32_t ty_lower_parts(const struct ty_lowering *l, const struct ty_group *whole);
 uint32_t ty_lower_port(const struct ty_lowering *l, uint32_t gpu);
 
-/* groups.c: groups and meetings, before any rank; those of two-way schedules, in which rank r and
- * rank p - 1 - r hold the same two stages; where the groups of all ranks lie. Need the grid. */
+/* groups.c: groups, for each shape of a pipeline rank, and meetings, before any rank; those of
+ * two-way schedules, in which rank r and rank p - 1 - r hold the same two stages; where the groups
+ * of all ranks lie. Need the grid. */
 void ty_lower_groups(struct ty_lowering *l);
+void ty_lower_meets(struct ty_lowering *l);
 int ty_lower_mirrors(struct ty_lowering *l);
 int ty_lower_reaches(struct ty_lowering *l);
 /* Whether a rank has anyone in its group. */

@@ -2,7 +2,7 @@
  *
  * They depend on where a group lies: the duration is worked out member by member and stored member
  * by member only where it differs. */
-#include "model/lower/internal.h"
+#include "model/lower/stages.h"
 
 #include <math.h>
 #include <string.h>
@@ -207,14 +207,12 @@ static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t 
                          struct ty_coll_cost *out, double *seconds)
 {
     const struct message *m = arg;
-    const bool same =
-        ty_lower_node_on(l, member, m->peer_stage) == ty_lower_node_on(l, member, l->here.rank);
     if (m->peer_stage == l->here.rank && l->in->cluster->nvlink.bandwidth <= 0) {
         *out = (struct ty_coll_cost){0}; /* nobody sends to itself, nor has it links for that */
         *seconds = 0;
         return;
     }
-    (alone ? ty_p2p_cost_alone : ty_p2p_cost)(l->in->cluster, same, m->bytes, out);
+    ty_lower_message_cost(l, member, m->peer_stage, m->bytes, alone, out);
     *seconds = m->receive ? out->latency_s : out->transfer_s;
     out->latency_s = 0; /* it is the receiver's */
     if (m->receive) {
@@ -343,25 +341,37 @@ static double hidden_bytes(const struct ty_lowering *l)
            ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
 }
 
+/* Ends of a pipeline whose ranks are of different shape have nothing to say to each other. */
+static bool are_neighbours(const struct ty_lowering *l, uint32_t peer)
+{
+    return l->like == NULL || peer == l->here.rank + 1 || peer + 1 == l->here.rank;
+}
+
 static void message_kinds(struct ty_lowering *l)
 {
     const struct ty_layout *layout = l->in->layout;
     const uint32_t p = l->shape.p, next = (l->here.rank + 1) % p,
                    previous = (l->here.rank + p - 1) % p;
-    /* With sequence parallelism a rank holds its part of the sequence only. */
-    const bool parts = layout->sequence_parallel || ty_lower_gathers_messages(l);
-    const double bytes = hidden_bytes(l) / (parts ? layout->tensor : 1);
     const uint32_t peer[2] = {next, previous};
     for (int back = 0; back < 2; back++) {
         const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
         for (int k = 0; k < 2; k++) {
+            if (!are_neighbours(l, peer[k])) {
+                continue;
+            }
+            /* With sequence parallelism a rank holds its part of the sequence only. */
+            const bool parts = layout->sequence_parallel || ty_lower_gathers_messages(l, peer[k]);
+            const double bytes = hidden_bytes(l) / (parts ? layout->tensor : 1);
             l->here.comm.send[back][k] = message_kind(l, false, phase, peer[k], bytes);
             l->here.comm.recv[back][k] = message_kind(l, true, phase, peer[k], bytes);
         }
-        if (ty_lower_gathers_messages(l)) {
-            l->here.comm.gather[back] =
-                ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_GATHER, phase, hidden_bytes(l));
-        }
+        /* forwards come from the previous rank, backwards from the next */
+        const uint32_t from = back ? next : previous;
+        l->here.comm.gather[back] =
+            are_neighbours(l, from) && ty_lower_gathers_messages(l, from)
+                ? ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_GATHER, phase,
+                                      hidden_bytes(l))
+                : TY_NONE;
     }
 }
 
@@ -384,8 +394,8 @@ static uint16_t norm_kind(struct ty_lowering *l, const struct ty_reach *at)
     /* one fp32: nothing that a link would notice */
     const struct ty_collective norm = {
         .coll = TY_COLL_ALL_REDUCE, .reach = reaches, .bytes = 4, .calls = 1};
-    return collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp", TY_CAT_COMM_DATA,
-                           TY_PHASE_STEP, &norm);
+    return collective_kind(l, l->in->layout->zero > 0 || l->like != NULL ? "world" : "mp",
+                           TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
 }
 
 uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
@@ -433,7 +443,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
         l->here.comm.expert_norm = norm_kind(l, l->expert_norm_at);
     }
     const struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
-    if (l->tied_meet != TY_NONE) {
+    if (l->tied_meet != TY_NONE && ty_lower_alike(l, 0, l->here.rank)) {
         l->here.comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
                                       (double)l->in->arch->vocabulary * l->in->arch->hidden /
                                           l->units->shard.ranks);

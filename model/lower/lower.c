@@ -4,19 +4,39 @@
  * order of the grid: groups inside a gang are then (stride, count) pairs. */
 #include "model/lower/internal.h"
 #include "model/lower/offload.h"
+#include "model/lower/stages.h"
 
 #include <string.h>
 
-static void make_grid(struct ty_lowering *l)
+static void sizes_of(const struct ty_layout *layout, uint32_t pipeline, uint32_t size[TY_N_AXES])
 {
-    const struct ty_layout *layout = l->in->layout;
-    uint32_t size[TY_N_AXES] = {0};
     size[TY_AXIS_TENSOR] = layout->tensor;
     size[TY_AXIS_CONTEXT] = layout->context;
     size[TY_AXIS_DATA] = layout->data;
-    size[TY_AXIS_PIPELINE] = layout->pipeline;
-    ty_grid_init(&l->out->grid, size, layout->order.item, l->in->cluster->gpus_per_node);
+    size[TY_AXIS_PIPELINE] = pipeline;
+}
+
+static int make_grid(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const uint32_t p = layout->pipeline, node = l->in->cluster->gpus_per_node;
+    uint32_t(*size)[TY_N_AXES] = ty_arena_alloc(l->arena, p, sizeof(*size));
+    int rc = 0;
+    if (size == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    if (l->like == NULL) {
+        sizes_of(layout, p, size[0]);
+        ty_grid_init(&l->out->grid, size[0], layout->order.item, node);
+    } else {
+        for (uint32_t s = 0; s < p; s++) {
+            sizes_of(ty_lower_layout_of(l, s), 1, size[s]);
+        }
+        rc = ty_grid_init_stages(&l->out->grid, (const uint32_t(*)[TY_N_AXES])size, p,
+                                 layout->order.item, node, l->arena);
+    }
     l->out->grid.gpu_of = layout->gpu_of;
+    return rc == 0 ? 0 : ty_fail_memory(l->b.err);
 }
 
 static int make_fabric(struct ty_lowering *l)
@@ -75,6 +95,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     plan->weight_copies = l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
                               ? 1
                               : l->sched->weight_copies(&l->shape, l->here.rank);
+    plan->units = l->units;
     plan->states = ty_memory_states(layout, plan->params, plan->experts);
     plan->expert_states = ty_memory_states(layout, plan->experts, plan->experts);
     plan->away = ty_memory_away(layout, plan->params, plan->experts);
@@ -223,13 +244,29 @@ static void set_jitter(struct ty_lowering *l)
                                                 .group = l->group[TY_GROUP_TENSOR].link};
 }
 
+/* Groups, where they lie, and what all of it costs. */
+static int find_costs(struct ty_lowering *l)
+{
+    ty_lower_groups(l);
+    ty_lower_meets(l);
+    int rc = make_fabric(l);
+    rc = rc < 0 ? rc : ty_lower_reaches(l);
+    rc = rc < 0 ? rc : ty_lower_price(l);
+    if (rc == 0) {
+        ty_grads_make(&l->grads, l->units, l->in->layout);
+        l->out->units = l->units;
+        rc = ty_lower_price_likes(l);
+    }
+    return rc;
+}
+
 /* What all orders need: columns, ranks and groups, costs of collectives. */
 static int prepare(struct ty_lowering *l)
 {
     const struct ty_lower_input *in = l->in;
     l->out->stage = ty_arena_array(l->arena, struct ty_stage_plan, l->shape.p);
     l->vstage = ty_arena_array(l->arena, struct ty_vstage, ty_lower_n_vstages(l));
-    l->cost_of = ty_arena_array(l->arena, struct ty_coll_cost, l->members);
+    l->cost_of = ty_arena_array(l->arena, struct ty_coll_cost, l->most_members);
     if (l->out->stage == NULL || l->vstage == NULL || l->cost_of == NULL) {
         return ty_fail_memory(l->b.err);
     }
@@ -243,21 +280,10 @@ static int prepare(struct ty_lowering *l)
                        : in->arch->tied   ? "model.tied to false and model.mtp to 0"
                                           : "model.mtp to 0");
     }
-    make_grid(l);
-    int rc = ty_lower_window(l);
-    if (rc < 0) {
-        return rc;
-    }
-    ty_lower_groups(l);
-    rc = make_fabric(l);
-    if (rc == 0) {
-        rc = ty_lower_reaches(l);
-    }
-    rc = rc < 0 ? rc : ty_lower_price(l);
-    if (rc == 0) {
-        ty_grads_make(&l->grads, l->units, in->layout);
-    }
-    return rc;
+    int rc = ty_lower_find_likes(l);
+    rc = rc < 0 ? rc : make_grid(l);
+    rc = rc < 0 ? rc : ty_lower_window(l);
+    return rc < 0 ? rc : find_costs(l);
 }
 
 /* The operations of all ranks, in the order of the schedule. */
@@ -280,7 +306,9 @@ static int lower_ranks(struct ty_lowering *l)
                                   l->shape.m * l->shape.slices * l->in->steps, 0);
     }
     for (l->here.rank = 0; l->here.rank < l->shape.p && rc == 0; l->here.rank++) {
+        ty_lower_enter(l);
         rc = lower_rank(l, &slots);
+        ty_lower_leave(l);
     }
     return rc;
 }
@@ -296,7 +324,8 @@ static int lower(struct ty_lowered *out, const struct ty_lower_input *in, bool *
                             .zero = &ty_zero_stages[in->layout->zero]};
     l.b = (struct ty_builder){.program = &out->program, .arena = arena, .err = err};
     l.shape = ty_sched_shape_of(in->schedule, in->layout->pipeline, in->layout->micro_batches);
-    l.members = in->layout->tensor * in->layout->context * in->layout->data;
+    l.members = ty_layout_members(in->layout, 0);
+    l.most_members = ty_layout_most_members(in->layout);
     out->program.words = &ty_transformer_words;
     out->program.matched = in->schedule->custom == NULL; /* else as users wrote it */
     out->program.n_steps = in->steps;

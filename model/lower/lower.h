@@ -73,7 +73,8 @@ double ty_layer_load_most(const struct ty_layer_load *load, uint32_t members, ui
 struct ty_stage_plan {
     struct ty_layer_load *load; /* [n_loads] of its layers with experts; 0: all ranks get as much */
     uint32_t n_loads;
-    struct ty_layers *chunk; /* [n_chunks]: layers of each virtual stage it holds */
+    const struct ty_units *units; /* what the model consists of there, a micro-batch at a time */
+    struct ty_layers *chunk;      /* [n_chunks]: layers of each virtual stage it holds */
     uint32_t n_chunks, n_layers;
     uint32_t weight_copies; /* of which it keeps, for schedules that do not flush */
     double params;          /* per rank, before data-parallel sharding */
@@ -95,7 +96,7 @@ struct ty_lowered {
         times; /* ranks of the job that a rank of the program stands for: 1 unless that was asked
                      * for; they are numbered anew then, and links are those of their nodes */
     struct ty_stage_plan *stage;  /* [pipeline] */
-    const struct ty_units *units; /* what the model consists of, a micro-batch at a time */
+    const struct ty_units *units; /* what the model consists of on the first stage */
 };
 
 int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_arena *arena,

@@ -1,5 +1,164 @@
-/* stages.c - where groups of equal members of several pipeline ranks lie. */
-#include "model/lower/internal.h"
+/* stages.c - shapes of pipeline ranks, and where groups of equal members of several of them lie.
+ *
+ * A pipeline rank of another shape has other costs, groups, members. Whoever lowers a rank looks at
+ * l->in->layout and what else struct ty_lowering has of it; where shapes differ that is taken up
+ * before each rank (ty_lower_enter), and none of them knows that there are others. */
+#include "model/lower/stages.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- shapes ---- */
+
+static uint32_t find_like(struct ty_lowering *l, uint32_t rank)
+{
+    const struct ty_layout own = ty_layout_of_stage(l->in->layout, rank);
+    uint32_t k = 0;
+    while (k < l->n_likes &&
+           (l->like[k].layout.tensor != own.tensor || l->like[k].layout.data != own.data)) {
+        k++;
+    }
+    if (k == l->n_likes) {
+        struct ty_lower_like *like = &l->like[l->n_likes++];
+        like->layout = own;
+        like->layout.unlike = false;
+        like->in = *l->in;
+        like->in.layout = &like->layout;
+        like->in.book = NULL; /* it has room for one */
+        like->members = own.tensor * own.data;
+    }
+    return k;
+}
+
+int ty_lower_find_likes(struct ty_lowering *l)
+{
+    if (!l->in->layout->unlike) {
+        return 0;
+    }
+    l->like = ty_arena_array(l->arena, struct ty_lower_like, l->shape.p);
+    l->like_of = ty_arena_array(l->arena, uint32_t, l->shape.p);
+    if (l->like == NULL || l->like_of == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    for (uint32_t r = 0; r < l->shape.p; r++) {
+        l->like_of[r] = find_like(l, r);
+    }
+    return 0;
+}
+
+/* What struct ty_lowering has of a shape. */
+static void keep(const struct ty_lowering *l, struct ty_lower_like *like)
+{
+    memcpy(like->group, l->group, sizeof(like->group));
+    like->units = l->units;
+    like->part = l->part;
+    like->grads = l->grads;
+    like->costs = l->costs;
+    like->mix = l->mix;
+    like->n_mixes = l->n_mixes;
+    like->gpus = l->here.gpus;
+}
+
+int ty_lower_price_likes(struct ty_lowering *l)
+{
+    const struct ty_lower_input *in = l->in;
+    int rc = 0;
+    if (l->n_likes > 0) {
+        keep(l, &l->like[0]); /* the first stage's, which has been priced */
+    }
+    for (uint32_t k = 1; k < l->n_likes && rc == 0; k++) {
+        l->in = &l->like[k].in;
+        l->members = l->like[k].members;
+        ty_lower_groups(l);
+        rc = ty_lower_price(l);
+        if (rc == 0) {
+            ty_grads_make(&l->grads, l->units, l->in->layout);
+            keep(l, &l->like[k]);
+        }
+    }
+    l->in = in;
+    return rc;
+}
+
+void ty_lower_enter(struct ty_lowering *l)
+{
+    if (l->like == NULL) {
+        return;
+    }
+    const struct ty_lower_like *like = &l->like[l->like_of[l->here.rank]];
+    l->in = &like->in;
+    l->members = like->members;
+    memcpy(l->group, like->group, sizeof(l->group));
+    l->units = like->units;
+    l->part = like->part;
+    l->grads = like->grads;
+    l->costs = like->costs;
+    l->mix = like->mix;
+    l->n_mixes = like->n_mixes;
+    l->here.gpus = like->gpus;
+    /* kinds of other members are not compared with its own */
+    l->first_stretched = l->b.program->n_kinds;
+    memset(l->stretched, 0, sizeof(l->stretched));
+}
+
+void ty_lower_leave(struct ty_lowering *l)
+{
+    if (l->like != NULL) {
+        keep(l, &l->like[l->like_of[l->here.rank]]);
+    }
+}
+
+/* ---- messages ---- */
+
+struct ty_peers ty_lower_peers(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
+{
+    const struct ty_layout *other = ty_lower_layout_of(l, pipeline_rank);
+    return ty_lower_alike(l, l->here.rank, pipeline_rank)
+               ? (struct ty_peers){member, 1}
+               : ty_peers_of(member, l->members, ty_layout_members(other, 0));
+}
+
+uint32_t ty_lower_member_gpu(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
+{
+    const struct ty_layout *layout = ty_lower_layout_of(l, pipeline_rank);
+    uint32_t coord[TY_N_AXES];
+    coord[TY_AXIS_TENSOR] = member % layout->tensor;
+    coord[TY_AXIS_CONTEXT] = member / layout->tensor % layout->context;
+    coord[TY_AXIS_DATA] = member / (layout->tensor * layout->context);
+    coord[TY_AXIS_PIPELINE] = pipeline_rank;
+    return ty_grid_gpu(&l->out->grid, ty_grid_rank(&l->out->grid, coord));
+}
+
+/* Parts that stay in the node and those that leave it go at once. What several members send to one
+ * goes through its port, of which each has a part; with the links to itself, all. */
+void ty_lower_message_cost(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank,
+                           double bytes, bool alone, struct ty_coll_cost *out)
+{
+    const struct ty_peers to = ty_lower_peers(l, member, pipeline_rank);
+    const uint32_t gpus = l->out->grid.gpus_per_node;
+    const uint32_t node = ty_grid_node(&l->out->grid, l->here.rank_of[member]);
+    const uint32_t others = ty_layout_members(ty_lower_layout_of(l, pipeline_rank), 0);
+    const double senders = alone || l->members < others ? 1 : l->members / others;
+    uint32_t n[2] = {0, 0}; /* parts that leave the node, that stay */
+    for (uint32_t i = 0; i < to.n; i++) {
+        n[ty_lower_member_gpu(l, to.first + i, pipeline_rank) / gpus == node]++;
+    }
+    *out = (struct ty_coll_cost){.latency_s = 0};
+    for (int same = 0; same < 2; same++) {
+        struct ty_coll_cost part;
+        if (n[same] > 0) {
+            (alone ? ty_p2p_cost_alone : ty_p2p_cost)(l->in->cluster, same, bytes * n[same] / to.n,
+                                                      &part);
+            part.latency_s = fmax(part.latency_s, out->latency_s);
+            part.transfer_s = fmax(part.transfer_s * (same ? senders : 1), out->transfer_s);
+            part.nvlink_B += out->nvlink_B;
+            part.net_B += out->net_B;
+            *out = part;
+        }
+    }
+}
+
+/* ---- equal members ---- */
 
 uint32_t ty_lower_gpu_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
 {

@@ -86,7 +86,7 @@ static void add_flow(struct steps *s, uint32_t from, uint32_t to)
     struct ty_flow flow = {.first_use = l->b.program->n_uses, .weight = 1, .lead = s->lead};
     int rc;
     if (same || s->pattern == TY_PATTERN_ALL_PAIRS) {
-        rc = ty_fabric_message(&l->out->fabric, &cost, s->gpu[from], s->gpu[to], &s->uses,
+        rc = ty_fabric_message(&l->out->fabric, &cost, s->gpu[from], &s->gpu[to], 1, &s->uses,
                                &flow.weight, l->arena, l->b.err);
     } else {
         const uint32_t n = list_ends(s, from, to);

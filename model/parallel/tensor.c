@@ -86,19 +86,8 @@ static struct ty_numbers candidates_of(const struct ty_layout *layout, const str
     return list;
 }
 
-static int check(const struct ty_layout *layout, const struct ty_section *section,
-                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+const char *ty_tensor_undivided(const struct ty_arch *arch, uint32_t t, uint32_t *of)
 {
-    const uint32_t t = layout->tensor;
-    if (layout->tensor_scheme != TY_TENSOR_1D || layout->tensor_depth > 1) {
-        return arch->block == TY_BLOCK_PARALLEL && t > 1
-                   ? ty_check_fail(
-                         section, "tensor_scheme", err,
-                         "%s: known of layers whose blocks follow each other; write 1d, or "
-                         "model.block: serial",
-                         ty_scheme_words[layout->tensor_scheme].name)
-                   : ty_mesh_check(layout, section, arch, gpus, err);
-    }
     const struct {
         const char *name;
         uint32_t value;
@@ -110,13 +99,34 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         if (!rows[i].divides) {
-            const struct ty_numbers candidates = candidates_of(layout, arch, gpus);
-            return ty_check_fail(section, "tensor", err, "%u does not divide %s (%u); try %s",
-                                 (unsigned)t, rows[i].name, (unsigned)rows[i].value,
-                                 candidates.text);
+            *of = rows[i].value;
+            return rows[i].name;
         }
     }
-    return 0;
+    return NULL;
+}
+
+static int check(const struct ty_layout *layout, const struct ty_section *section,
+                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+{
+    const uint32_t t = layout->tensor;
+    uint32_t of;
+    if (layout->tensor_scheme != TY_TENSOR_1D || layout->tensor_depth > 1) {
+        return arch->block == TY_BLOCK_PARALLEL && t > 1
+                   ? ty_check_fail(
+                         section, "tensor_scheme", err,
+                         "%s: known of layers whose blocks follow each other; write 1d, or "
+                         "model.block: serial",
+                         ty_scheme_words[layout->tensor_scheme].name)
+                   : ty_mesh_check(layout, section, arch, gpus, err);
+    }
+    const char *undivided = ty_tensor_undivided(arch, t, &of);
+    if (undivided == NULL) {
+        return 0;
+    }
+    const struct ty_numbers candidates = candidates_of(layout, arch, gpus);
+    return ty_check_fail(section, "tensor", err, "%u does not divide %s (%u); try %s", (unsigned)t,
+                         undivided, (unsigned)of, candidates.text);
 }
 
 const struct ty_parallel ty_parallel_tensor = {.check = check, .shard = shard, .around = around};

@@ -1,5 +1,7 @@
 /* derive.c - what values leave open, and checks that need more than one of them; see load.h. */
 #include "sim/config/load.h"
+
+#include "model/check.h"
 #include "sim/config/measured.h"
 #include "sim/config/placement.h"
 #include "topology/exceptions.h"
@@ -34,6 +36,22 @@ static bool layout_stands(const struct ty_config *c)
            !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE];
 }
 
+/* What other sections may not say beside stages of different shape. */
+static int check_unlike(const struct ty_config *c, struct ty_err *err)
+{
+    const char *key = c->layout.stage_tensor.n > 0 ? "stage_tensor" : "stage_data";
+    const struct ty_section *section = &c->sections[TY_SECTION_LAYOUT];
+    const char *what = c->schedule.custom != NULL ? "an order of your own (schedule.file)"
+                       : c->run.jitter > 0        ? "run.jitter"
+                                                  : NULL;
+    return !c->layout.unlike || what == NULL
+               ? 0
+               : ty_check_fail(section, key, err,
+                               "stages of different shape are not known beside %s; leave it out, "
+                               "or write auto here",
+                               what);
+}
+
 /* Checks of the layout that need more than one value. */
 static void check_layout(struct ty_loader *l)
 {
@@ -55,6 +73,7 @@ static void check_layout(struct ty_loader *l)
                                               c->schedule.slices, l->err));
     }
     if (layout_stands(c)) {
+        ty_loader_note(l, TY_SECTION_LAYOUT, check_unlike(c, l->err));
         ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));
         c->schedule.updates_away = c->layout.home.optimizer != TY_HOME_GPU;
         ty_loader_note(l, TY_SECTION_SCHEDULE,

@@ -133,6 +133,27 @@ static struct ty_place place_of(const struct ty_config *c, const char *key)
     return c->job_at.line > 0 && !ty_check_given(section, key) ? c->job_at : at;
 }
 
+/* More GPUs than are left from the first that is free. */
+static int fail_seats(const struct ty_config *c, uint64_t need, struct ty_err *err)
+{
+    const char *name = c->sections[TY_SECTION_LAYOUT].name;
+    const struct ty_layout *l = &c->layout;
+    const struct ty_place at = place_of(c, "data");
+    const unsigned all = ty_cluster_gpus(&c->cluster), first = c->first_gpu;
+    if (l->stage_tensor.n + l->stage_data.n > 0) {
+        return ty_fail_at(err, TY_EINPUT, &at,
+                          "%s: its stages have %llu ranks, from GPU %u on, and the cluster has %u "
+                          "GPUs; write fewer, or layout.nodes",
+                          name, (unsigned long long)need, first, all);
+    }
+    return ty_fail_at(err, TY_EINPUT, &at,
+                      "%s.data: tensor x context x pipeline x data = %u x %u x %u x %u = %llu GPUs "
+                      "from GPU %u on, and the cluster has %u; write a smaller one, auto, "
+                      "or layout.nodes",
+                      name, (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
+                      (unsigned)l->data, (unsigned long long)need, first, all);
+}
+
 /* As many as it needs, or all to the last, from the first that is free. */
 static int take_next(struct ty_config *c, struct ty_err *err)
 {
@@ -140,8 +161,8 @@ static int take_next(struct ty_config *c, struct ty_err *err)
     const struct ty_place data_at = place_of(c, "data"), nodes_at = place_of(c, "nodes");
     const struct ty_layout *l = &c->layout;
     const uint32_t all = ty_cluster_gpus(&c->cluster), first = c->first_gpu;
-    const uint64_t need = (uint64_t)l->tensor * l->context * l->pipeline * l->data;
-    if (l->data == 0 && l->rank_file != NULL) {
+    const uint64_t need = ty_layout_need(l);
+    if (need == 0 && l->rank_file != NULL) {
         return ty_fail_at(err, TY_EINPUT, &data_at,
                           "%s.data: auto: several jobs share the cluster, and a rank file does not "
                           "say how many ranks a job has; write the number",
@@ -154,16 +175,10 @@ static int take_next(struct ty_config *c, struct ty_err *err)
                           "layout.data of the job before",
                           name, (unsigned)(all - 1));
     }
-    if (l->data != 0 && l->rank_file == NULL && need > all - first) {
-        return ty_fail_at(
-            err, TY_EINPUT, &data_at,
-            "%s.data: tensor x context x pipeline x data = %u x %u x %u x %u = %llu GPUs "
-            "from GPU %u on, and the cluster has %u; write a smaller one, auto, "
-            "or layout.nodes",
-            name, (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
-            (unsigned)l->data, (unsigned long long)need, (unsigned)first, (unsigned)all);
+    if (need != 0 && l->rank_file == NULL && need > all - first) {
+        return fail_seats(c, need, err);
     }
-    const uint32_t n = l->data != 0 && need <= all ? (uint32_t)need : all - first;
+    const uint32_t n = need != 0 && need <= all ? (uint32_t)need : all - first;
     uint32_t *seats = ty_arena_array(&c->arena, uint32_t, (size_t)n + 1);
     if (seats == NULL) {
         return ty_fail_memory(err);

@@ -40,9 +40,11 @@ static int put_head(struct ty_json *j, const struct ty_run *run, struct ty_err *
     ty_json_text(j, "sharing", ty_sharing_words[run->sharing]);
     ty_json_text(j, "digest", ty_config_digest_text(c, digest));
     ty_json_whole(j, "seed", c->run.seed);
-    ty_json_whole(j, "tensor", c->layout.tensor);
+    /* of stages of different shape the largest */
+    const uint32_t *size = run->lowered.grid.size;
+    ty_json_whole(j, "tensor", c->layout.unlike ? size[TY_AXIS_TENSOR] : c->layout.tensor);
     ty_json_whole(j, "pipeline", c->layout.pipeline);
-    ty_json_whole(j, "data", c->layout.data);
+    ty_json_whole(j, "data", c->layout.unlike ? size[TY_AXIS_DATA] : c->layout.data);
     ty_json_whole(j, "context", c->layout.context);
     ty_json_whole(j, "expert", c->layout.expert);
     ty_json_whole(j, "expert_tensor", c->layout.expert_tensor);

@@ -20,6 +20,7 @@ struct ty_trace_figures {
     struct ty_meta row[TY_TRACE_META_MAX];
     uint32_t n;
     char digest[32], seed[24], gpus[512], algorithms[512];
+    char tensor[TY_WIDTHS_TEXT], data[TY_WIDTHS_TEXT];
 };
 void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run);
 

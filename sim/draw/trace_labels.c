@@ -167,6 +167,16 @@ static void put_algorithms(struct ty_trace_figures *m, const struct ty_program *
     }
 }
 
+/* Of all stages: a number, or the list of them. */
+static void width(struct ty_trace_figures *m, const char *key, uint32_t one, const char *words)
+{
+    if (words[0] == '[') {
+        text(m, key, words);
+    } else {
+        number(m, key, one);
+    }
+}
+
 void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
 {
     const struct ty_config *c = run->config;
@@ -182,7 +192,7 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
     ty_run_gpu_words(run, m->gpus, sizeof(m->gpus));
     text(m, "gpu", ty_run_n_generations(run) > 1 ? m->gpus : ty_run_gpu(run, 0)->gpu_preset);
     number(m, "gpus", c->layout.ranks);
-    number(m, "tp", c->layout.tensor);
+    width(m, "tp", c->layout.tensor, ty_layout_tensor_text(&c->layout, m->tensor));
     if (ty_layout_is_mesh(&c->layout)) {
         text(m, "tp_scheme", ty_scheme_words[c->layout.tensor_scheme].name);
     }
@@ -194,7 +204,7 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
         number(m, "etp", c->layout.expert_tensor);
     }
     number(m, "pp", c->layout.pipeline);
-    number(m, "dp", c->layout.data);
+    width(m, "dp", c->layout.data, ty_layout_data_text(&c->layout, m->data));
     number(m, "zero", c->layout.zero);
     number(m, "micro_batches", c->layout.micro_batches);
     if (run->jobs != NULL) {

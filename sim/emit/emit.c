@@ -72,6 +72,12 @@ int ty_emit(struct ty_text *out, const char *stack, const struct ty_config *conf
         TY_EMIT_UNSAID(&e, "layout.offload %s: states beside the GPU\n",
                        ty_emit_value(&e, TY_SECTION_LAYOUT, "offload", home));
     }
+    if (config->layout.unlike) {
+        char tensor[TY_WIDTHS_TEXT], data[TY_WIDTHS_TEXT];
+        TY_EMIT_UNSAID(&e, "stages of different shape: tensor %s, data %s\n",
+                       ty_layout_tensor_text(&config->layout, tensor),
+                       ty_layout_data_text(&config->layout, data));
+    }
     if (e.unsaid.len > 0) {
         ty_text_add(out, "# %s has no word here for\n", emitter->title);
         ty_text_bytes(out, e.unsaid.data, e.unsaid.len);

@@ -167,6 +167,12 @@ int ty_run_export(const struct ty_run *run, const struct ty_export_options *opti
     if (rc == 0 && run->jobs != NULL) {
         rc = ty_fail(err, TY_EUSAGE, "an export is of one job; this run file has others beside it");
     }
+    if (rc == 0 && run->config->layout.unlike) {
+        rc = ty_fail(err, TY_EUSAGE,
+                     "an export has messages from one rank to one; stages of "
+                     "different shape (layout.stage_tensor, layout.stage_data) send slices to "
+                     "several");
+    }
     if (rc == 0) {
         x.flat = ty_flat_of(&run->config->cluster);
         rc = write_all(&x, format);

@@ -253,6 +253,12 @@ static int find_replicas(const struct ty_run *run, struct ty_fleet *f, struct ty
 {
     const struct ty_section *section = &run->config->sections[TY_SECTION_FLEET];
     const struct ty_layout *l = &run->config->layout;
+    if (f->options.elastic.on && l->unlike) {
+        return ty_check_fail(section, "elastic", err,
+                             "true, and which nodes are a replica is not known of stages of "
+                             "different shape (layout.stage_tensor, layout.stage_data); write "
+                             "false");
+    }
     const uint32_t n = f->options.elastic.on ? ty_replicas_of(run) : 1;
     if (n == 0) {
         return ty_fail_memory(err);

@@ -396,6 +396,12 @@ int ty_plan_space(struct ty_plan_space *space, const struct ty_config *base,
                           "jobs: a plan searches the layout of one job that has its cluster for "
                           "itself; leave the others out");
     }
+    if (base->given.layout.stage_tensor.n + base->given.layout.stage_data.n > 0) {
+        return ty_check_fail(&base->sections[TY_SECTION_LAYOUT],
+                             base->given.layout.stage_tensor.n > 0 ? "stage_tensor" : "stage_data",
+                             err,
+                             "a plan searches layouts whose stages are of one shape; write auto");
+    }
     int rc = make_orders(space, arena, err);
     if (rc == 0) {
         rc = read_axes(space, arena, err);

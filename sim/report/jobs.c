@@ -46,7 +46,7 @@ static void describe(const struct ty_other_job *o, struct ty_text *t)
     const struct ty_config *c = &o->config;
     const struct ty_layout *l = &c->layout;
     struct ty_bill bill;
-    char value[64], stack[TY_STACK_WORDS];
+    char value[64], stack[TY_STACK_WORDS], widths[TY_WIDTHS_TEXT];
     ty_run_fullest(o->run, &bill);
     ty_text_add(t, "  %s: %s, %s parameters, on %u GPUs (nodes ", o->job->name, c->arch.name,
                 ty_words_count(ty_arch_params(&c->arch), value, sizeof(value)), (unsigned)l->ranks);
@@ -58,8 +58,8 @@ static void describe(const struct ty_other_job *o, struct ty_text *t)
         ty_text_add(t, "context %u, ", (unsigned)l->context);
     }
     ty_report_experts(l, t);
-    ty_text_add(t, "pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s", (unsigned)l->pipeline,
-                ty_sched_of(&c->schedule)->name, (unsigned)l->data, (unsigned)l->zero,
+    ty_text_add(t, "pipeline %u (%s), data %s, ZeRO-%u, framework %s; %s", (unsigned)l->pipeline,
+                ty_sched_of(&c->schedule)->name, ty_layout_data_text(l, widths), (unsigned)l->zero,
                 ty_stack_words(c, stack), ty_verdict_word(ty_run_verdict(o->run, &bill)));
     if (o->job->steps > 0) {
         ty_text_add(t, "; %u step%s", (unsigned)o->job->steps, o->job->steps == 1 ? "" : "s");

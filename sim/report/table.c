@@ -124,7 +124,8 @@ void ty_report_tensor(const struct ty_layout *l, struct ty_text *t)
 {
     const struct ty_mesh mesh = ty_layout_mesh(l);
     const unsigned q = mesh.side, d = mesh.depth;
-    ty_text_add(t, "tensor %u", (unsigned)l->tensor);
+    char widths[TY_WIDTHS_TEXT];
+    ty_text_add(t, "tensor %s", ty_layout_tensor_text(l, widths));
     if (mesh.scheme == TY_TENSOR_2D) {
         ty_text_add(t, " (2d, %u x %u)", q, q);
     } else if (mesh.scheme != TY_TENSOR_1D) {
@@ -151,6 +152,17 @@ static void traced_head(const struct ty_run *run, struct ty_text *t)
     ty_text_add(t, "no tokens, MFU or memory are told: a trace has no model\n\n");
 }
 
+static void batches(const struct ty_config *c, struct ty_text *t)
+{
+    const struct ty_layout *l = &c->layout;
+    const unsigned each = l->unlike ? l->micro_batch * l->data : l->micro_batch;
+    ty_text_add(t, "%u sequence%s of %u token%s a step: %u micro-batch%s of %u %s\n\n",
+                (unsigned)l->global_batch, l->global_batch == 1 ? "" : "s",
+                (unsigned)c->arch.sequence, c->arch.sequence == 1 ? "" : "s",
+                (unsigned)l->micro_batches, l->micro_batches == 1 ? "" : "es", each,
+                l->unlike ? "through all stages" : "on each pipeline");
+}
+
 void ty_report_head(const struct ty_run *run, struct ty_text *t)
 {
     const struct ty_config *c = run->config;
@@ -159,7 +171,7 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
         return;
     }
     const struct ty_layout *l = &c->layout;
-    char params[64], gpus[512], of[32] = "", stack[TY_STACK_WORDS];
+    char params[64], gpus[512], of[32] = "", stack[TY_STACK_WORDS], widths[TY_WIDTHS_TEXT];
     if (l->ranks < ty_cluster_gpus(&c->cluster)) {
         (void)snprintf(of, sizeof(of), " of %u GPUs", (unsigned)ty_cluster_gpus(&c->cluster));
     }
@@ -190,17 +202,13 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
     ty_report_experts(l, t);
     ty_text_add(t, "pipeline %u (", (unsigned)l->pipeline);
     schedule(c, t);
-    ty_text_add(t, "), data %u, ZeRO-%u", (unsigned)l->data, (unsigned)l->zero);
+    ty_text_add(t, "), data %s, ZeRO-%u", ty_layout_data_text(l, widths), (unsigned)l->zero);
     if (ty_layout_replicas(l) > 1) {
         ty_text_add(t, " in groups of %u", (unsigned)ty_layout_shards(l));
     }
     recomputation(c, t);
     ty_text_add(t, ", framework %s\n", ty_stack_words(c, stack));
-    ty_text_add(
-        t, "%u sequence%s of %u token%s a step: %u micro-batch%s of %u on each pipeline\n\n",
-        (unsigned)l->global_batch, l->global_batch == 1 ? "" : "s", (unsigned)c->arch.sequence,
-        c->arch.sequence == 1 ? "" : "s", (unsigned)l->micro_batches,
-        l->micro_batches == 1 ? "" : "es", (unsigned)l->micro_batch);
+    batches(c, t);
 }
 
 /* Speed and utilisation: each with what stands behind it. */

@@ -69,7 +69,8 @@ uint32_t ty_balance_layers(const struct ty_run *run, uint32_t *layers)
                      .shape = ty_sched_shape_of(schedule, l->pipeline, l->micro_batches),
                      .layer = HUGE_VAL};
     d.n = ty_sched_stages(&d.shape);
-    if (l->pipeline == 1 || d.n > TY_LIST_MAX || ty_sched_directions(d.placement) > 1) {
+    if (l->pipeline == 1 || l->unlike || d.n > TY_LIST_MAX ||
+        ty_sched_directions(d.placement) > 1) {
         return 0;
     }
     ty_stage_work(run, work);

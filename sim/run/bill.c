@@ -168,7 +168,7 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
     struct ty_tensors tensors;
     struct held held = count_held(run, &s, gang, memory->peak_pass);
     double kept = 0, transient = 0;
-    ty_memory_tensors(run->lowered.units, &tensors);
+    ty_memory_tensors(run->lowered.stage[gang - run->lowered.program.gangs].units, &tensors);
     const struct ty_memory_stage stage = units_of(&s, bill->pass);
     const struct ty_memory_peak fullest =
         ty_memory_pass(&tensors, &stage, (enum ty_phase)bill->pass->phase);
@@ -201,10 +201,11 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
 /* ---- the bill ---- */
 
 /* Context and communicators, or the one number that the user gave for both. */
-static void add_reserve(const struct ty_config *c, struct ty_bill *bill)
+static void add_reserve(const struct ty_config *c, uint32_t stage, struct ty_bill *bill)
 {
+    const struct ty_layout layout = ty_layout_of_stage(&c->layout, stage);
     const char *name[TY_COMMUNICATORS_MAX];
-    const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
+    const uint32_t n = ty_layout_communicators(&layout, &c->arch, name);
     char note[128] = "";
     if (c->cluster.overhead.reserve > 0) {
         add_item(bill, "reserve", c->cluster.overhead.reserve, TY_BILL_FIXED, "cluster.reserve");
@@ -260,7 +261,7 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
     add_item(out, "communication buffers", gang->static_B[TY_MEM_ACTIVATIONS], TY_BILL_FIXED, "");
     add_item(out, "fragmentation", run->config->cluster.overhead.fragmentation * out->total_B,
              TY_BILL_FIXED, "");
-    add_reserve(run->config, out);
+    add_reserve(run->config, stage, out);
     out->capacity_B = ty_run_memory(run, stage, &out->node);
 }
 
@@ -358,8 +359,11 @@ bool ty_run_fits(const struct ty_run *run)
 double ty_run_capacity(const struct ty_run *run, uint32_t rank)
 {
     const struct ty_config *c = run->config;
+    uint32_t at[TY_N_AXES];
+    ty_grid_coords(&run->lowered.grid, rank, at);
+    const struct ty_layout layout = ty_layout_of_stage(&c->layout, at[TY_AXIS_PIPELINE]);
     const char *name[TY_COMMUNICATORS_MAX];
-    const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
+    const uint32_t n = ty_layout_communicators(&layout, &c->arch, name);
     return (ty_run_gpu(run, rank)->gpu.memory - ty_cluster_reserve(&c->cluster, n)) /
            (1 + c->cluster.overhead.fragmentation);
 }

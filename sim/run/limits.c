@@ -67,7 +67,7 @@ int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_e
     const struct ty_layout *layout = &config->layout;
     const struct ty_sched_shape shape =
         ty_sched_shape_of(&config->schedule, layout->pipeline, layout->micro_batches);
-    const double members = (double)layout->tensor * layout->context * layout->data;
+    const double members = ty_layout_most_members(layout);
     /* a forward and a backward of every micro-batch, in which every layer is one operation at
      * least; schedules that split the backward have more */
     const double pieces = 2.0 * config->run.steps * shape.m * shape.slices;

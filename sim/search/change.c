@@ -95,14 +95,14 @@ static void deal_layers(struct ty_config *c)
 }
 
 /* A file has the micro-batches of each rank. */
-static bool has_file(const struct ty_config *c)
+static bool is_fixed(const struct ty_config *c)
 {
-    return c->schedule.custom != NULL;
+    return c->schedule.custom != NULL || c->layout.unlike;
 }
 
 bool ty_change_micro_batch(struct ty_config *c, int to)
 {
-    return !has_file(c) && scale(&c->layout.micro_batch, to);
+    return !is_fixed(c) && scale(&c->layout.micro_batch, to);
 }
 
 /* Tensor ranks share the tokens that they send to experts. */
@@ -114,7 +114,7 @@ static void share_tokens(struct ty_config *c)
 
 bool ty_change_tensor(struct ty_config *c, int to)
 {
-    const bool can = !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.tensor, to);
+    const bool can = !is_fixed(c) && scale(&c->layout.data, -to) && scale(&c->layout.tensor, to);
     share_tokens(c);
     return can;
 }
@@ -135,7 +135,7 @@ bool ty_change_expert_tensor(struct ty_config *c, int to)
 
 bool ty_change_context(struct ty_config *c, int to)
 {
-    const bool can = !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.context, to);
+    const bool can = !is_fixed(c) && scale(&c->layout.data, -to) && scale(&c->layout.context, to);
     c->layout.context_inner = c->layout.context_method == TY_CONTEXT_HYBRID ? 0 : 1;
     return can && (to < 0 || c->arch.sequence / c->layout.context >= CONTEXT_TOKENS);
 }
@@ -150,7 +150,7 @@ bool ty_change_context_method(struct ty_config *c, int to)
 
 bool ty_change_pipeline(struct ty_config *c, int to)
 {
-    const bool can = !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.pipeline, to);
+    const bool can = !is_fixed(c) && scale(&c->layout.data, -to) && scale(&c->layout.pipeline, to);
     deal_layers(c);
     return can;
 }
@@ -158,7 +158,7 @@ bool ty_change_pipeline(struct ty_config *c, int to)
 bool ty_change_trade(struct ty_config *c, int to)
 {
     const bool can =
-        !has_file(c) && scale(&c->layout.pipeline, -to) && scale(&c->layout.tensor, to);
+        !is_fixed(c) && scale(&c->layout.pipeline, -to) && scale(&c->layout.tensor, to);
     share_tokens(c);
     deal_layers(c);
     return can;
@@ -192,7 +192,7 @@ bool ty_change_schedule(struct ty_config *c, int to)
 bool ty_change_chunks(struct ty_config *c, int to)
 {
     uint32_t chunks = ty_sched_chunks(&c->schedule);
-    if (has_file(c) || ty_sched_of(&c->schedule)->chunks > 0 || !scale(&chunks, to)) {
+    if (is_fixed(c) || ty_sched_of(&c->schedule)->chunks > 0 || !scale(&chunks, to)) {
         return false;
     }
     c->schedule.chunks = chunks;

@@ -1,0 +1,62 @@
+/* stages.h - pipeline ranks of different shape, and what members of theirs say to each other. */
+#ifndef TY_MODEL_LOWER_STAGES_H
+#define TY_MODEL_LOWER_STAGES_H
+
+#include "model/lower/internal.h"
+#include "sim/core/program/peers.h"
+
+/* What pipeline ranks of one shape have in common, where there are others: what struct ty_lowering
+ * has of it while one of them is lowered. */
+struct ty_lower_like {
+    struct ty_layout layout;
+    struct ty_lower_input in; /* with that layout */
+    uint32_t members;
+    struct ty_lower_group group[TY_N_COMM_GROUPS];
+    const struct ty_units *units, *part;
+    struct ty_grads grads;
+    struct ty_compute_costs *costs;
+    struct ty_gpu_mix *mix;
+    uint32_t n_mixes;
+    const struct ty_gpu_mix *gpus;
+};
+
+/* The layout of a pipeline rank. */
+static inline const struct ty_layout *ty_lower_layout_of(const struct ty_lowering *l,
+                                                         uint32_t pipeline_rank)
+{
+    return l->like == NULL ? l->in->layout : &l->like[l->like_of[pipeline_rank]].layout;
+}
+
+/* Whether two pipeline ranks are of one shape. */
+static inline bool ty_lower_alike(const struct ty_lowering *l, uint32_t a, uint32_t b)
+{
+    return l->like == NULL || l->like_of[a] == l->like_of[b];
+}
+
+/* Whether messages between this pipeline rank and another are sent in parts that do not stay parts:
+ * as the stack does it, and between ranks of different shape always. */
+static inline bool ty_lower_gathers_messages(const struct ty_lowering *l, uint32_t peer)
+{
+    return ty_lower_has_tensor(l) && !ty_lower_is_mesh(l) && !l->in->layout->sequence_parallel &&
+           (l->in->layout->framework.scatter_gather_p2p ||
+            !ty_lower_alike(l, l->here.rank, peer)) &&
+           l->shape.p > 1;
+}
+
+/* With whom of another pipeline rank, which may be of another shape, a member exchanges messages;
+ * where member number so of it is; what sending them so many bytes in all costs. */
+struct ty_peers ty_lower_peers(const struct ty_lowering *l, uint32_t member,
+                               uint32_t pipeline_rank);
+uint32_t ty_lower_member_gpu(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank);
+void ty_lower_message_cost(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank,
+                           double bytes, bool alone, struct ty_coll_cost *out);
+
+/* Finds the shapes of pipeline ranks, if they differ. */
+int ty_lower_find_likes(struct ty_lowering *l);
+/* Prices each, once groups and reaches of the first are known. */
+int ty_lower_price_likes(struct ty_lowering *l);
+/* Takes up that of l->here.rank, and notes what lowering it has added. */
+void ty_lower_enter(struct ty_lowering *l);
+void ty_lower_leave(struct ty_lowering *l);
+
+#endif
