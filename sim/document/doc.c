@@ -7,15 +7,28 @@
 #include "sim/base/utf8.h"
 #include "sim/document/yaml_read.h"
 
-int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, const char *text,
-                 size_t len, struct ty_err *err)
+static int parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, const char *text,
+                 size_t len, bool last_counts, struct ty_err *err)
 {
     *doc = (struct ty_doc){
         .file = ty_arena_strndup(arena, file, strlen(file)),
         .source = ty_arena_strndup(arena, text, len),
+        .last_counts = last_counts,
     };
     const int rc = ty_utf8_check(file, text, len, err);
     return rc < 0 ? rc : ty_yaml_read(doc, arena, text, len, err);
+}
+
+int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, const char *text,
+                 size_t len, struct ty_err *err)
+{
+    return parse(doc, arena, file, text, len, false, err);
+}
+
+int ty_doc_parse_foreign(struct ty_doc *doc, struct ty_arena *arena, const char *file,
+                         const char *text, size_t len, struct ty_err *err)
+{
+    return parse(doc, arena, file, text, len, true, err);
 }
 
 bool ty_text_is_plain(const char *text)

@@ -268,48 +268,30 @@ static void list_read(struct reader *r, struct built *list, uint32_t depth)
     }
 }
 
-/* By key, then by place: the first of equal keys comes first. */
-static int compare_keys(const void *a, const void *b)
+struct at_depth {
+    struct reader *reader;
+    uint32_t depth;
+};
+
+static void fail_duplicate(void *data, const struct ty_node *first, const struct ty_node *again)
 {
-    const struct ty_node *x = *(const struct ty_node *const *)a;
-    const struct ty_node *y = *(const struct ty_node *const *)b;
-    const int order = strcmp(x->key, y->key);
-    if (order != 0) {
-        return order;
-    }
-    if (x->key_line != y->key_line) {
-        return x->key_line < y->key_line ? -1 : 1;
-    }
-    return x->key_col < y->key_col ? -1 : x->key_col > y->key_col;
+    const struct at_depth *of = data;
+    struct reader *r = of->reader;
+    char path[256];
+    const struct ty_place at = ty_node_key_place(r->doc, again);
+    r->path[of->depth + 1] = again->key;
+    path_text(r, of->depth + 1, path, sizeof(path));
+    reader_fail(r, TY_EINPUT, &at, "%sduplicate key, first given on line %u; keep one%s", path,
+                (unsigned)first->key_line, at.col > 1 ? "" : ", or indent keys of a section");
 }
 
-static void map_check_duplicates(struct reader *r, const struct built *map, uint32_t depth)
+static void map_check_duplicates(struct reader *r, struct built *map, uint32_t depth)
 {
-    const uint32_t n = map->node.n_children;
-    const struct ty_node **sorted = malloc((n > 0 ? n : 1) * sizeof(*sorted));
-    if (!sorted) {
+    struct at_depth of = {.reader = r, .depth = depth};
+    if (ty_map_duplicates(&map->node, r->doc->last_counts ? NULL : fail_duplicate, &of,
+                          &r->doc->again) < 0) {
         reader_nomem(r);
-        return;
     }
-    uint32_t i = 0;
-    for (const struct ty_node *child = map->node.first; child; child = child->next) {
-        sorted[i++] = child;
-    }
-    qsort(sorted, n, sizeof(*sorted), compare_keys);
-    const struct ty_node *first = n > 0 ? sorted[0] : NULL;
-    for (i = 1; i < n; i++) {
-        if (strcmp(first->key, sorted[i]->key) != 0) {
-            first = sorted[i];
-            continue;
-        }
-        char path[256];
-        const struct ty_place at = ty_node_key_place(r->doc, sorted[i]);
-        r->path[depth + 1] = sorted[i]->key;
-        path_text(r, depth + 1, path, sizeof(path));
-        reader_fail(r, TY_EINPUT, &at, "%sduplicate key, first given on line %u; keep one%s", path,
-                    (unsigned)first->key_line, at.col > 1 ? "" : ", or indent keys of a section");
-    }
-    free(sorted);
 }
 
 /* The key of the next entry, or NULL when it cannot be one (its value is still to be read). */

@@ -39,14 +39,21 @@ struct ty_node {
 
 /* A text and its tree. Everything is owned by the arena passed to the reader. */
 struct ty_doc {
-    const char *file;     /* name for messages; "<stdin>" for "-" */
-    const char *source;   /* whole text, zero-terminated */
-    struct ty_node *root; /* NULL: empty document */
+    const char *file;            /* name for messages; "<stdin>" for "-" */
+    const char *source;          /* whole text, zero-terminated */
+    struct ty_node *root;        /* NULL: empty document */
+    bool last_counts;            /* keys may come twice, see ty_doc_parse_foreign */
+    const struct ty_node *again; /* one that did; NULL: none */
 };
 
 /* Parses `len` bytes of `text`. All problems that can be found in one go are reported at once. */
 int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, const char *text,
                  size_t len, struct ty_err *err);
+
+/* The same of a file written for other programs: of equal keys of a map the last one counts, as
+ * in Python's readers, and the others are not in the tree. */
+int ty_doc_parse_foreign(struct ty_doc *doc, struct ty_arena *arena, const char *file,
+                         const char *text, size_t len, struct ty_err *err);
 
 /* Whether YAML reads a text of one line as itself, a scalar without quotes: nearly all values are
  * words and numbers, which need no parser. The node of one in its first line; NULL: no memory. */

@@ -1,4 +1,4 @@
-/* yaml_read.h - from libyaml's events to the tree; used by doc.c only. */
+/* yaml_read.h - from libyaml's events to the tree; used in this folder only. */
 #ifndef TY_DOCUMENT_YAML_READ_H
 #define TY_DOCUMENT_YAML_READ_H
 
@@ -8,5 +8,11 @@
  * in one of them is reported as exhausted memory. */
 int ty_yaml_read(struct ty_doc *doc, struct ty_arena *arena, const char *text, size_t len,
                  struct ty_err *err);
+
+/* Tells every key of a map that is there before; without `tell` the last of equal keys stays, the
+ * others go, and `again` is one that stayed. TY_ENOMEM: memory is exhausted. */
+typedef void ty_duplicate_fn(void *data, const struct ty_node *first, const struct ty_node *again);
+int ty_map_duplicates(struct ty_node *map, ty_duplicate_fn *tell, void *data,
+                      const struct ty_node **again);
 
 #endif

@@ -232,6 +232,22 @@ START_TEST(a_wide_mapping_is_checked_for_duplicates_quickly)
 }
 END_TEST
 
+START_TEST(of_foreign_files_the_last_of_equal_keys_counts)
+{
+    static const char text[] = "a: 1\nb: {c: 2, c: 3, d: 4, c: 5}\na: 6\n";
+    struct ty_arena arena = {0};
+    struct ty_doc doc;
+    ck_assert_int_eq(ty_doc_parse_foreign(&doc, &arena, "f", text, strlen(text), NULL), 0);
+    ck_assert_uint_eq(doc.root->n_children, 2);
+    ck_assert_str_eq(ty_node_child(doc.root, "a")->text, "6");
+    ck_assert_str_eq(doc.root->first->key, "b");
+    ck_assert_uint_eq(doc.root->first->n_children, 2);
+    ck_assert_str_eq(ty_node_child(doc.root->first, "c")->text, "5");
+    ck_assert_uint_eq(doc.again->key_line, 3);
+    ty_arena_release(&arena);
+}
+END_TEST
+
 START_TEST(a_single_value_counts_columns_from_the_start_of_its_text)
 {
     struct ty_arena arena = {0};
@@ -341,5 +357,6 @@ TY_SUITE("yaml", plain_texts_are_what_the_parser_reads, every_node_knows_its_pla
          empty_documents_have_no_root, every_mistake_has_its_message,
          aliases_cannot_expand_or_nest_without_limit,
          a_wide_mapping_is_checked_for_duplicates_quickly,
+         of_foreign_files_the_last_of_equal_keys_counts,
          a_single_value_counts_columns_from_the_start_of_its_text, children_are_found_by_key,
          files_are_read_whole_or_refused)
