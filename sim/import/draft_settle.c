@@ -80,7 +80,7 @@ static void set_nodes(struct ty_draft *d)
     const uint32_t node = d->per_node > 0 ? d->per_node : preset;
     const uint32_t each = whole_nodes(d->gpus, node);
     ty_draft_set(d, "cluster.nodes", &d->gpus_from, "%u", (unsigned)(d->gpus / each));
-    ty_draft_explain(d, "cluster.nodes", "%u GPUs", (unsigned)d->gpus);
+    ty_draft_explain(d, "cluster.nodes", "%u GPU%s", (unsigned)d->gpus, d->gpus == 1 ? "" : "s");
     if (each != preset) {
         ty_draft_set(d, "cluster.gpus_per_node", &d->gpus_from, "%u", (unsigned)each);
     }
@@ -125,17 +125,47 @@ static void check_world(struct ty_draft *d)
     if (dense == 0 || sparse == 0) {
         return; /* a degree of zero is the run file's to refuse */
     }
+    const uint64_t least = dense > sparse ? dense : sparse;
     if (d->gpus == 0) {
-        ty_draft_refuse(d, &d->gpus_from,
-                        "how many GPUs there are is not known%s%s; say it with --gpus N, a "
-                        "multiple of %llu",
-                        d->no_world != NULL ? ": " : "", d->no_world != NULL ? d->no_world : "",
-                        (unsigned long long)(dense > sparse ? dense : sparse));
+        ty_draft_refuse(
+            d, &d->gpus_from, "how many GPUs there are is not known%s%s; say it with --gpus N%s",
+            d->no_world != NULL ? ": " : "", d->no_world != NULL ? d->no_world : "",
+            least > 1 ? ty_draft_text(d, ", a multiple of %llu", (unsigned long long)least) : "");
     } else if (d->gpus % dense != 0) {
         refuse_world(d, dense, dense_keys);
     } else if (d->gpus % sparse != 0) {
         refuse_world(d, sparse, sparse_keys);
     }
+}
+
+/* The batch is whole micro-batches on every replica: a world that leaves another number of replicas
+ * is the more likely mistake, as files seldom say it. */
+static void check_batch(struct ty_draft *d)
+{
+    const struct ty_draft_fact *batch = ty_draft_get(d, "layout.global_batch");
+    const uint64_t each = (uint64_t)ty_draft_count(d, "layout.tensor", 1) *
+                          ty_draft_count(d, "layout.context", 1) *
+                          ty_draft_count(d, "layout.pipeline", 1);
+    const uint32_t micro = ty_draft_count(d, "layout.micro_batch", 1);
+    const uint32_t whole = ty_draft_count(d, "layout.global_batch", 0);
+    const uint64_t replicas = each > 0 ? d->gpus / each : 0;
+    if (whole == 0 || micro == 0 || replicas == 0 || whole % (replicas * micro) == 0) {
+        return;
+    }
+    if (whole % micro != 0) {
+        ty_draft_refuse(d, &batch->from, "%u is no multiple of the micro-batch, %u",
+                        (unsigned)whole, (unsigned)micro);
+        return;
+    }
+    uint64_t most = whole / micro < replicas ? whole / micro : replicas;
+    while (whole / micro % most != 0) {
+        most--;
+    }
+    ty_draft_refuse(d, &batch->from,
+                    "%u is no multiple of the micro-batch, %u, times %llu replicas, which %u GPUs "
+                    "make; say how many there are with --gpus N, such as %llu",
+                    (unsigned)whole, (unsigned)micro, (unsigned long long)replicas,
+                    (unsigned)d->gpus, (unsigned long long)(most * each));
 }
 
 void ty_draft_settle(struct ty_draft *d)
@@ -156,6 +186,9 @@ void ty_draft_settle(struct ty_draft *d)
     }
     choose_cluster(d);
     check_world(d);
+    if (d->code == 0) {
+        check_batch(d);
+    }
     if (d->code == 0) {
         set_nodes(d);
     }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sim/base/number_text.h"
 
@@ -218,10 +219,10 @@ static const char *values_of(struct ty_draft *d, const struct ty_flag *flag)
 /* Whether a word says that nothing of the kind is done. */
 static bool is_off(const struct ty_flag *flag)
 {
-    static const char *const off[] = {"false", "False", "no", "none"};
+    static const char *const off[] = {"false", "no", "none", "0"};
     bool said = false;
     for (size_t i = 0; flag->n_values == 1 && i < TY_COUNT(off); i++) {
-        said = said || strcmp(flag->values[0].text, off[i]) == 0;
+        said = said || strcasecmp(flag->values[0].text, off[i]) == 0;
     }
     return said;
 }

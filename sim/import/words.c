@@ -22,20 +22,40 @@ struct ty_doc *ty_words_doc(struct ty_draft *d, const struct ty_draft_file *file
     } else if (ty_path_ends(file->path, ".toml")) {
         rc = ty_toml_parse(doc, d->arena, file->path, file->text, file->len, d->err);
     } else {
-        rc = ty_doc_parse(doc, d->arena, file->path, file->text, file->len, d->err);
+        rc = ty_doc_parse_foreign(doc, d->arena, file->path, file->text, file->len, d->err);
     }
     if (rc == 0 && (doc->root == NULL || doc->root->kind != TY_NODE_MAP)) {
         rc = ty_draft_refuse(d, &from, "it holds no settings, no lines of key and value");
+    }
+    if (rc == 0 && doc->again != NULL) {
+        const struct ty_draft_from again = {.word = doc->again->key,
+                                            .at = ty_node_key_place(doc, doc->again)};
+        ty_draft_remark(d, &again, "it is given more than once: the last counts");
     }
     d->code = d->code < 0 ? d->code : rc;
     return rc == 0 ? doc : NULL;
 }
 
-static bool is_null(const struct ty_node *node)
+bool ty_words_is_null(const struct ty_node *node)
 {
-    return !node->quoted &&
-           (node->text == NULL || strcmp(node->text, "null") == 0 || strcmp(node->text, "~") == 0 ||
-            strcmp(node->text, "") == 0 || strcmp(node->text, "None") == 0);
+    static const char *const none[] = {"null", "Null", "NULL", "~", "", "None"};
+    bool is = node->kind == TY_NODE_SCALAR && node->text == NULL;
+    for (size_t i = 0; node->kind == TY_NODE_SCALAR && !node->quoted && i < TY_COUNT(none); i++) {
+        is = is || (node->text != NULL && strcmp(node->text, none[i]) == 0);
+    }
+    return is;
+}
+
+int ty_words_truth(const char *text)
+{
+    static const char *const yes[] = {"true", "yes", "on", "1"};
+    static const char *const no[] = {"false", "no", "off", "0"};
+    for (size_t i = 0; i < TY_COUNT(yes); i++) {
+        if (strcasecmp(text, yes[i]) == 0 || strcasecmp(text, no[i]) == 0) {
+            return strcasecmp(text, yes[i]) == 0;
+        }
+    }
+    return -1;
 }
 
 /* Scalars of lists, whatever their depth, are values of the word. */
@@ -64,7 +84,7 @@ void ty_words_add(struct ty_flags *words, const struct ty_doc *doc, const struct
         const struct ty_draft_from from = {.word = name, .at = ty_node_key_place(doc, node)};
         if (node->kind == TY_NODE_MAP) {
             ty_words_add(words, doc, node, ty_draft_text(words->draft, "%s.", name));
-        } else if (node->kind == TY_NODE_SCALAR && is_null(node)) {
+        } else if (ty_words_is_null(node)) {
             ty_draft_idle(words->draft, &from);
         } else {
             const uint32_t before = words->n;
@@ -94,22 +114,13 @@ struct ty_doc *ty_words_read(struct ty_flags *words, const struct ty_draft_file 
 
 bool ty_words_true(struct ty_flags *words, const char *name, bool otherwise)
 {
-    static const char *const yes[] = {"true", "yes", "on", "1"};
-    static const char *const no[] = {"false", "no", "off", "0"};
     const char *text = ty_flags_text(words, name, NULL);
-    for (size_t i = 0; text != NULL && i < TY_COUNT(yes); i++) {
-        if (strcasecmp(text, yes[i]) == 0) {
-            return true;
-        }
-        if (strcasecmp(text, no[i]) == 0) {
-            return false;
-        }
-    }
-    if (text != NULL) {
+    const int is = text != NULL ? ty_words_truth(text) : otherwise;
+    if (is < 0) {
         ty_draft_refuse(words->draft, &ty_flags_find(words, name)->from,
                         "'%s' is neither true nor false", text);
     }
-    return otherwise;
+    return is < 0 ? otherwise : is == 1;
 }
 
 void ty_words_set_truth(struct ty_flags *words, const char *name, const char *key)

@@ -18,6 +18,12 @@ void ty_words_add(struct ty_flags *words, const struct ty_doc *doc, const struct
 /* The words of a file; NULL: refused. */
 struct ty_doc *ty_words_read(struct ty_flags *words, const struct ty_draft_file *file);
 
+/* Whether a value is none at all: null, None, nothing. */
+bool ty_words_is_null(const struct ty_node *node);
+
+/* Whether a text is true, in any spelling of YAML 1.1: 1 or 0; -1: it is neither. */
+int ty_words_truth(const char *text);
+
 /* Whether a word is true; `otherwise` where it is absent, a refusal where it is neither. */
 bool ty_words_true(struct ty_flags *words, const char *name, bool otherwise);
 

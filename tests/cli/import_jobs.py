@@ -37,7 +37,7 @@ KEYS = {
     "global_batch": "layout.global_batch", "precision": "model.dtype",
     "recompute": "layout.recompute", "zero": "layout.zero",
     "sequence_parallel": "layout.sequence_parallel", "schedule": "schedule.name",
-    "stage_layers": "layout.stage_layers",
+    "stage_layers": "layout.stage_layers", "bias": "model.bias", "attention": "model.attention",
 }
 
 
@@ -89,6 +89,22 @@ OWN = {
     "gpt 1.3B with 128 experts": job(
         "deepspeed", "gpt-1.3b-moe-128.sh", params=52471525376, active_params=1318965248, ep=64,
         dp=64, experts=128, top_k=1, zero=0, micro_batch=8, global_batch=512, recompute="full"),
+    "sections of --yaml-cfg, True and False": job(
+        "megatron", "gpt-yaml-cfg.yaml", more=["--gpus", "8", "--env", "VOCAB_SIZE=32000"],
+        params=364480512, layers=24, kv_heads=16, ffn=2688, mlp="swiglu", bias="false",
+        tied="false", norm="layernorm", positions="none", seq=4096, padded_vocab=32000, tp=2,
+        sequence_parallel="true", zero=0, precision="bf16", global_batch=64, attention="fused-softmax",
+        recompute="none"),
+    "sizes of an associative array": job(
+        "megatron", "llama-by-sizes.sh", params_without_vocab=68452360192, tp=4, pp=2, dp=4,
+        padded_vocab=128512, global_batch=64, recompute="full", kv_heads=8, zero=1),
+    "the other size, by an argument of the script": job(
+        "megatron", "llama-by-sizes.sh", more=["--env", "1=8b"], params_without_vocab=6979588096,
+        layers=32, hidden=4096),
+    "DeepSeek-V3, a stage for further tokens alone": job(
+        "megatron", "deepseek-v3-stages.sh", params=671026419200, active_params=37552297472, pp=16,
+        vp=2, ep=64, etp=1, mtp_layers=1, schedule="interleaved", padded_vocab=129280,
+        stage_layers="3" + ",2" * 28 + ",1,1,0"),
 }
 
 REFUSED = {
@@ -98,6 +114,12 @@ REFUSED = {
         "a world of 8 GPUs is not a multiple of 32", "--expert-model-parallel-size 8", "--gpus N"]),
     "a world that machines are asked for": (job("deepspeed", "gpt-13b-template.sh"), [
         "how many GPUs there are is not known", "--gpus N, a multiple of 32"]),
+    "a batch that does not divide": (
+        job("megatron", "mixtral.sh", more=["--gpus", "4096"]), [
+            "--global-batch-size: 256 is no multiple of the micro-batch, 1, times 1024 replicas, "
+            "which 4096 GPUs make", "--gpus N, such as 1024"]),
+    "a program for encoders": (job("megatron", "bert.sh"), [
+        "bert.sh:3:40: pretrain_bert.py: it trains an encoder"]),
 }
 
 

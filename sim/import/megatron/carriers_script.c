@@ -134,6 +134,70 @@ static void join_variables(struct ty_shell *sh, struct ty_shell_words *all)
     }
 }
 
+/* ---- what the program is ---- */
+
+/* Programs that train no decoder of language. */
+static const struct {
+    const char *begin, *why; /* "pretrain_vision*" */
+} programs[] = {
+    {"pretrain_bert", "it trains an encoder"},
+    {"pretrain_t5", "it trains an encoder and a decoder"},
+    {"pretrain_ict", "it trains an encoder"},
+    {"pretrain_biencoder", "it trains an encoder"},
+    {"pretrain_realm", "it trains an encoder"},
+    {"pretrain_vision", "it trains a model of pictures"},
+    {"pretrain_vlm", "its decoder has an encoder of pictures before it"},
+    {"pretrain_retro", "its layers attend to retrieved texts"},
+    {"pretrain_mamba", "Mamba layers are not known; only transformers are"},
+    {"pretrain_hybrid", "Mamba layers are not known; only transformers are"},
+};
+
+/* The word that is the program in Python: NULL where it is started otherwise. */
+static const struct ty_shell_text *program_of(const struct ty_shell_words *words)
+{
+    for (uint32_t i = 0; i < words->n; i++) {
+        const char *text = ty_shell_string(&words->item[i]);
+        if (text[0] != '-' && ty_path_ends(text, ".py")) {
+            return &words->item[i];
+        }
+    }
+    return NULL;
+}
+
+static void check_program(struct ty_draft *d, struct ty_shell *sh,
+                          const struct ty_shell_words *words)
+{
+    const struct ty_shell_text *program = program_of(words);
+    const char *name = program != NULL ? ty_path_name(ty_shell_string(program)) : "";
+    for (size_t i = 0; i < TY_COUNT(programs); i++) {
+        if (ty_text_begins(name, programs[i].begin)) {
+            const struct ty_draft_from from = {.word = name,
+                                               .at = ty_shell_place(sh, program->marks[0])};
+            ty_draft_refuse(d, &from, "%s; decoders are known", programs[i].why);
+        }
+    }
+}
+
+/* torchrun starts one process on each node where nobody says how many. */
+static void default_processes(struct ty_draft *d, struct ty_shell *sh,
+                              const struct ty_shell_words *words, struct ty_flags *flags)
+{
+    for (uint32_t i = 0; i < words->n && d->gpus == 0; i++) {
+        const struct ty_shell_text *word = &words->item[i];
+        const char *text = ty_shell_string(word);
+        if (ty_shell_doubt_of(word) != 0 || ty_path_ends(text, ".py") ||
+            ty_flags_find(flags, "--nproc-per-node") != NULL) {
+            return;
+        }
+        if (strcmp(ty_path_name(text), "torchrun") == 0) {
+            const struct ty_draft_from from = {.word = "torchrun",
+                                               .at = ty_shell_place(sh, word->marks[0])};
+            ty_flags_put(flags, "--nproc-per-node", &from, NULL);
+            ty_flags_value(flags, "1", NULL);
+        }
+    }
+}
+
 static void refuse(struct ty_draft *d, const struct ty_shell *sh, const char *path)
 {
     struct ty_draft_from from = {.word = path};
@@ -196,6 +260,8 @@ void ty_carriers_script(struct ty_draft *d, const struct ty_draft_file *file, st
     if (known(&all) >= FEWEST) {
         put_words(d, sh, &all, job != NULL && job->doubt != 0 ? sh->doubts[job->doubt].why : NULL,
                   flags);
+        check_program(d, sh, &all);
+        default_processes(d, sh, &all, flags);
     } else if (d->code == 0) {
         refuse(d, sh, file->path);
     }

@@ -5,8 +5,6 @@
 #include "sim/base/number_text.h"
 #include "sim/import/megatron/carriers.h"
 
-#define LINE 400u
-
 /* ---- #SBATCH ---- */
 
 struct sbatch {
@@ -45,28 +43,31 @@ static void note_option(struct ty_draft *d, struct sbatch *s, const char *name, 
     }
 }
 
-/* One line behind #SBATCH: --name=value, --name value, -N value, -N24. */
+/* The word behind `at`, which moves behind it; "" at the end of the line. */
+static const char *next_word(struct ty_draft *d, const char **at)
+{
+    *at += strspn(*at, " \t");
+    const size_t n = strcspn(*at, " \t\r\n#");
+    const char *word = ty_draft_text(d, "%.*s", (int)n, *at);
+    *at += n;
+    return word;
+}
+
+/* One line behind #SBATCH: --name=value, --name value, -N value, -N24, --exclusive. */
 static void read_line(struct ty_draft *d, struct sbatch *s, const char *line,
                       const struct ty_place *at)
 {
-    char text[LINE];
-    (void)ty_snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, "\r\n#"), line);
-    char *save = NULL;
-    for (char *word = strtok_r(text, " \t", &save); word != NULL;
-         word = strtok_r(NULL, " \t", &save)) {
-        char *value = strchr(word, '=');
+    for (const char *word = next_word(d, &line); word[0] != '\0'; word = next_word(d, &line)) {
         const struct ty_draft_from from = {.word = ty_draft_text(d, "#SBATCH %s", word), .at = *at};
-        char name[3] = {word[0], word[1], '\0'};
-        if (value != NULL) {
-            *value++ = '\0';
-        } else if (word[0] == '-' && word[1] != '-' && word[1] != '\0' && word[2] != '\0') {
-            value = word + 2;
-            word = name;
-        } else {
-            value = strtok_r(NULL, " \t", &save);
-        }
-        if (value != NULL) {
-            note_option(d, s, word, value, &from);
+        const char *equals = strchr(word, '='), *next = line;
+        const bool packed = word[0] == '-' && word[1] != '-' && word[1] != '\0' && word[2] != '\0';
+        if (equals != NULL) {
+            note_option(d, s, ty_draft_text(d, "%.*s", (int)(equals - word), word), equals + 1,
+                        &from);
+        } else if (packed) {
+            note_option(d, s, ty_draft_text(d, "%.2s", word), word + 2, &from);
+        } else if (next_word(d, &next)[0] != '-') {
+            note_option(d, s, word, next_word(d, &line), &from);
         }
     }
 }

@@ -75,9 +75,15 @@ static void import_heads(struct ty_megatron *m)
 static void import_kernels(struct ty_megatron *m)
 {
     struct ty_flags *f = &m->flags;
-    const char *backend = ty_flags_text(f, "--attention-backend", m->deepspeed ? "local" : "auto");
+    const char *layers = ty_flags_text(f, "--transformer-impl", m->deepspeed ? "local" : "");
+    const bool own = strcmp(layers, "local") == 0; /* layers without Transformer Engine's kernels */
+    const char *backend = ty_flags_text(f, "--attention-backend", own ? "local" : "auto");
     const bool unfused = strcmp(backend, "unfused") == 0 || strcmp(backend, "local") == 0;
-    struct ty_draft_from from = ty_flags_from(f, "--attention-backend", RULE);
+    struct ty_draft_from from = ty_flags_from(f,
+                                              own && ty_flags_find(f, "--attention-backend") == NULL
+                                                  ? "--transformer-impl"
+                                                  : "--attention-backend",
+                                              RULE);
     const bool masked = ty_flags_find(f, "--no-masked-softmax-fusion") == NULL;
     static const char *const flash[] = {"--use-flash-attn", "--use-flash-attn-v1",
                                         "--use-flash-attn-v2", "--use-flash-attn-builder",
@@ -108,6 +114,10 @@ static void import_positions(struct ty_megatron *m)
     if (ty_flags_has(f, "--use-rotary-position-embeddings")) {
         from = ty_flags_from(f, "--use-rotary-position-embeddings", RULE);
         type = "rope";
+    } else if (strcmp(type, "learned_absolute") == 0 &&
+               ty_flags_has(f, "--no-position-embedding")) {
+        from = ty_flags_from(f, "--no-position-embedding", RULE);
+        type = "none";
     }
     if (strcmp(type, "learned_absolute") == 0 || strcmp(type, "absolute") == 0) {
         const struct ty_draft_fact *sequence = ty_draft_get(m->draft, "model.sequence");

@@ -108,6 +108,27 @@ static bool count_stages(const struct unrolled *u, struct stages *s)
     return true;
 }
 
+/* A stage between others that has only what predicts further tokens. Here that runs on the last
+ * stage, and a stage without layers cannot be: it takes one of the nearest before it. */
+static void fill_stages(struct ty_megatron *m, const struct ty_draft_from *from, struct stages *s)
+{
+    for (uint32_t i = 1; i + 1 < s->n; i++) {
+        uint32_t giver = i;
+        while (s->layers[i] == 0 && giver > 0 && s->layers[giver] < 2) {
+            giver--;
+        }
+        if (s->layers[i] > 0 || s->layers[giver] < 2) {
+            continue;
+        }
+        s->layers[i]++;
+        s->layers[giver]--;
+        ty_draft_remark(m->draft, from,
+                        "stage %u has no layers there, at most what predicts further tokens: that "
+                        "runs on the last stage here, and one layer of stage %u comes instead",
+                        (unsigned)i, (unsigned)giver);
+    }
+}
+
 /* Virtual stages of a rank; 0: refused. */
 static uint32_t import_map(struct ty_megatron *m, uint32_t ranks)
 {
@@ -128,6 +149,7 @@ static uint32_t import_map(struct ty_megatron *m, uint32_t ranks)
                         (unsigned)s.n, (unsigned)ranks);
         return 0;
     }
+    fill_stages(m, &from, &s);
     set_stages(m, &from, &s);
     return s.n / ranks;
 }
