@@ -1,7 +1,6 @@
 /* explain_changes.c - the end of `trainyard explain`: what changes of the plan do, and what better
  * hardware would do. */
 #include <math.h>
-#include <string.h>
 
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
@@ -16,19 +15,12 @@
 #define VERDICT_COLUMN 38
 #define SET_COLUMN     53
 
-/* For a shell: "'layout.stage_layers=[15, 16]'". */
-static void put_set(struct ty_text *t, const char *set)
-{
-    const char *const quote = strpbrk(set, " []'\"*?$&;()<>|\\~#") != NULL ? "'" : "";
-    ty_text_add(t, "%s%s%s", quote, set, quote);
-}
-
 /* What to type, and what that takes the place of. */
 void ty_report_sets(struct ty_text *t, const struct ty_change *change)
 {
     for (uint32_t i = 0; i < change->n; i++) {
         ty_text_add(t, "%s--set ", i == 0 ? "" : " ");
-        put_set(t, change->set[i]);
+        ty_change_put(t, change->set[i]);
     }
     for (uint32_t i = 0; i < change->n; i++) {
         ty_text_add(t, "%s%s", i == 0 ? "  (was " : ", ", change->was[i]);
@@ -68,7 +60,7 @@ static void put_same(struct ty_text *t, const struct ty_neighbours *all)
             ty_text_add(t, any ? ", " : "  no difference: ");
             for (uint32_t k = 0; k < change->n; k++) {
                 ty_text_add(t, k == 0 ? "" : " ");
-                put_set(t, change->set[k]);
+                ty_change_put(t, change->set[k]);
             }
             any = true;
         }

@@ -95,6 +95,7 @@ static int remedies(struct ty_json *j, const struct ty_run *run, struct ty_err *
         ty_json_end(j);
         ty_json_real(j, "peak_bytes", r->peak_B);
         ty_json_real(j, "expected_slowdown", r->slower);
+        ty_json_real(j, "expected_extra_s", r->more_s);
         ty_json_end(j);
     }
     ty_json_end(j);

@@ -1,5 +1,6 @@
 /* memory.c - does it fit: by how much, what fills the fullest GPU and when, what would
  * help. */
+#include <math.h>
 #include <stdio.h>
 
 #include "sim/base/words.h"
@@ -194,9 +195,12 @@ static void put_remedy_list(const struct ty_remedies *list, struct ty_text *t)
         const struct ty_remedy *r = &list->item[i];
         char value[64];
         ty_text_add(t, "  %10s", ty_words_bytes(r->peak_B, value, sizeof(value)));
-        ty_text_add(t, "  time %+6.1f %%  ", 100 * r->slower);
+        (void)ty_words_seconds(fabs(r->more_s), value, sizeof(value));
+        ty_text_add(t, "  time %+6.1f %%  %c%-9s", 100 * r->slower, r->more_s < 0 ? '-' : '+',
+                    value);
         for (uint32_t k = 0; k < r->change.n; k++) {
-            ty_text_add(t, " --set %s", r->change.set[k]);
+            ty_text_add(t, " --set ");
+            ty_change_put(t, r->change.set[k]);
         }
         ty_text_add(t, "\n");
     }

@@ -41,6 +41,13 @@ bool ty_change_offload(struct ty_config *c, int to)
     return other;
 }
 
+bool ty_change_offload_share(struct ty_config *c, int to)
+{
+    const bool other = c->layout.offload_share > to / 100.0;
+    c->layout.offload_share = other ? to / 100.0 : c->layout.offload_share;
+    return other;
+}
+
 bool ty_change_shard(struct ty_config *c, int to)
 {
     const uint32_t ranks = to > 0 ? (uint32_t)to : c->layout.data;
@@ -352,6 +359,12 @@ int ty_change_note(struct ty_change *change, struct ty_config *before, struct ty
         }
     }
     return rc;
+}
+
+void ty_change_put(struct ty_text *text, const char *set)
+{
+    const char *const quote = strpbrk(set, " []'\"*?$&;()<>|\\~#") != NULL ? "'" : "";
+    ty_text_add(text, "%s%s%s", quote, set, quote);
 }
 
 static bool was_auto(const struct ty_config *original, const char *key)

@@ -7,6 +7,7 @@
 #ifndef TY_SEARCH_CHANGE_H
 #define TY_SEARCH_CHANGE_H
 
+#include "sim/base/text.h"
 #include "sim/config/config.h"
 
 #define TY_CHANGE_SETS 8u
@@ -24,6 +25,7 @@ ty_change_fn ty_change_recompute;      /* to bits of enum ty_recompute */
 ty_change_fn ty_change_recompute_more; /* to these, too */
 ty_change_fn ty_change_zero;           /* to a stage */
 ty_change_fn ty_change_offload;        /* to enum ty_offload_system, and its stage of ZeRO */
+ty_change_fn ty_change_offload_share;  /* to so many percent: less of the optimizer leaves */
 ty_change_fn ty_change_shard;          /* to so many data ranks that share states; 0: all */
 ty_change_fn ty_change_sequence_parallel;
 ty_change_fn ty_change_attention; /* to enum ty_attention, a later kernel */
@@ -60,6 +62,9 @@ ty_change_fn ty_change_prefetch; /* to so many units */
  * Texts are the arena's. TY_ENOMEM. */
 int ty_change_note(struct ty_change *change, struct ty_config *before, struct ty_config *after,
                    struct ty_arena *arena);
+
+/* One of its texts as a shell takes it: "'layout.stage_layers=[15, 16]'". */
+void ty_change_put(struct ty_text *text, const char *set);
 
 /* Completes and checks a changed copy, and notes what follows from the change. 0, TY_ENOMEM, or
  * the code of why it cannot be. */

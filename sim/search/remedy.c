@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/run/away.h"
 #include "sim/search/trial.h"
 
 /* Tasks to execute, of changes alone and of pairs: some 10 s and 1 s of a core where links are
@@ -76,6 +77,7 @@ static const struct {
     {shard, 3, "layout.zero"},
     {ty_change_offload, TY_OFFLOAD_ZERO_OFFLOAD, "layout.offload"},
     {ty_change_offload, TY_OFFLOAD_ZERO3_OFFLOAD, "layout.offload"},
+    {ty_change_offload, TY_OFFLOAD_GEMINI, "layout.offload"},
     {ty_change_offload, TY_OFFLOAD_ZERO_INFINITY, "layout.offload"},
     {ty_change_sequence_parallel, true, "layout.sequence_parallel"},
     {ty_change_micro_batch, -2, "layout.micro_batch"},
@@ -95,6 +97,9 @@ static const struct {
     {one_copy, 0, "schedule.name"},
 };
 #define N_CHANGES TY_COUNT(changes)
+
+/* Twin-Flow: percent of the optimizer that leave the GPU, where all of it may. */
+static const int shares[] = {20, 40, 60, 80};
 
 /* ---- plans ---- */
 
@@ -128,7 +133,24 @@ struct search {
     struct ty_arena *arena;
     double alone_slower[N_CHANGES]; /* 0 where it is not known: the change alone does not help */
     double tasks;                   /* executed */
+    double
+        least; /* of the last plan: percent of the optimizer that have to leave the GPU, at least:
+                   * less fills its fullest one */
 };
+
+/* Whether what its layout says to keep beside the GPUs is there: Gemini, where GPUs have room for
+ * all of it, is ZeRO-3, which has a line of its own. */
+static bool offloads(const struct ty_run *run)
+{
+    return run->away == NULL || run->away[TY_AWAY_HOST].total_B > 0 ||
+           run->away[TY_AWAY_NVME].total_B > 0;
+}
+
+static double least_share(const struct ty_run *run, uint32_t stage, const struct ty_bill *bill)
+{
+    const struct ty_state_bytes *away = &run->lowered.stage[stage].away.host;
+    return 100 * (1 - (bill->capacity_B - bill->total_B) / (away->optimizer + away->grads));
+}
 
 /* Completes and plans a changed configuration. 1: its verdict is better, 0: it is not, or cannot be
  * planned, nobody asks why; or TY_ENOMEM. */
@@ -143,13 +165,14 @@ static int try_plan(struct search *s, struct ty_config *c, struct ty_remedy *r)
     if (rc < 0) {
         return rc == TY_ENOMEM ? rc : 0;
     }
-    ty_run_fullest(run, &bill);
+    s->least = least_share(run, ty_run_fullest(run, &bill), &bill);
     r->peak_B = bill.total_B;
-    const bool better = ty_run_verdict(run, &bill) < s->verdict;
+    const bool better = ty_run_verdict(run, &bill) < s->verdict && offloads(run);
     double seconds = 0;
     rc = better ? step_s(run, &seconds, NULL) : 0;
     s->tasks += better && rc == 0 ? tasks_of(run) : 0;
     r->slower = seconds / s->seconds - 1;
+    r->more_s = seconds - s->seconds;
     ty_run_free(run);
     if (rc < 0) {
         return rc == TY_ENOMEM ? rc : 0;
@@ -157,35 +180,67 @@ static int try_plan(struct search *s, struct ty_config *c, struct ty_remedy *r)
     return better;
 }
 
-/* Makes change number i in a copy. 1: it applies, 0, or TY_ENOMEM. */
-static int make_change(const struct search *s, size_t i, struct ty_config *c, struct ty_remedy *r)
+/* Makes a change in a copy. 1: it applies, 0, or TY_ENOMEM. */
+static int make_change(const struct search *s, ty_change_fn *make, int to, struct ty_config *c,
+                       struct ty_remedy *r)
 {
     struct ty_config before = *c;
-    if (!changes[i].make(c, changes[i].to)) {
+    if (!make(c, to)) {
         return 0;
     }
     const int rc = ty_change_note(&r->change, &before, c, s->arena);
     return rc < 0 ? rc : 1;
 }
 
-/* Changes number i and, unless it is the same, number k. Adds the plan when its verdict is better
- * and it is faster than `limit`. */
-static int try_changes(struct search *s, size_t i, size_t k, double limit, struct ty_remedies *out)
+/* Changes number i and, unless it is the same, number k, and the share of the optimizer that leaves
+ * the GPU unless that is all. 1: a plan whose verdict is better, 0, or TY_ENOMEM. */
+static int try_set(struct search *s, size_t i, size_t k, int share, struct ty_remedy *remedy)
 {
     struct ty_config changed = s->alone;
-    struct ty_remedy remedy = {.peak_B = 0};
+    *remedy = (struct ty_remedy){.peak_B = 0};
+    int rc = make_change(s, changes[i].make, changes[i].to, &changed, remedy);
+    if (rc > 0 && i != k) {
+        rc = make_change(s, changes[k].make, changes[k].to, &changed, remedy);
+    }
+    if (rc > 0 && share < 100) {
+        rc = make_change(s, ty_change_offload_share, share, &changed, remedy);
+    }
+    return rc > 0 ? try_plan(s, &changed, remedy) : rc;
+}
+
+static void add(struct ty_remedies *out, const struct ty_remedy *remedy, double limit)
+{
+    if (remedy->slower < limit && out->n < TY_REMEDIES_MAX) {
+        out->item[out->n++] = *remedy;
+    }
+}
+
+static bool is_zero_offload(size_t i, size_t k)
+{
+    const size_t which = changes[i].make == ty_change_offload ? i : k;
+    return changes[which].make == ty_change_offload && changes[which].to == TY_OFFLOAD_ZERO_OFFLOAD;
+}
+
+/* Adds the plan when its verdict is better and it is faster than `limit`; where its optimizer
+ * leaves the GPU, also the plan with the least share that does. */
+static int try_changes(struct search *s, size_t i, size_t k, double limit, struct ty_remedies *out)
+{
+    struct ty_remedy remedy;
     if (i != k && strcmp(changes[i].key, changes[k].key) == 0) {
         return 0;
     }
-    int rc = make_change(s, i, &changed, &remedy);
-    if (rc > 0 && i != k) {
-        rc = make_change(s, k, &changed, &remedy);
+    int rc = try_set(s, i, k, 100, &remedy);
+    if (rc <= 0) {
+        return rc;
+    }
+    add(out, &remedy, limit);
+    const double least = s->least;
+    rc = 0;
+    for (size_t n = 0; is_zero_offload(i, k) && n < TY_COUNT(shares) && rc == 0; n++) {
+        rc = shares[n] < least ? 0 : try_set(s, i, k, shares[n], &remedy);
     }
     if (rc > 0) {
-        rc = try_plan(s, &changed, &remedy);
-    }
-    if (rc > 0 && remedy.slower < limit && out->n < TY_REMEDIES_MAX) {
-        out->item[out->n++] = remedy;
+        add(out, &remedy, limit);
     }
     return rc < 0 ? rc : 0;
 }
@@ -197,8 +252,13 @@ static int fastest_first(const void *first, const void *second)
         return x->slower > y->slower ? 1 : -1;
     }
     const struct ty_change *a = &x->change, *b = &y->change;
-    const int order = strcmp(a->set[0], b->set[0]);
-    return order != 0 || a->n < 2 || b->n < 2 ? order : strcmp(a->set[1], b->set[1]);
+    for (uint32_t i = 0; i < a->n && i < b->n; i++) {
+        const int order = strcmp(a->set[i], b->set[i]);
+        if (order != 0) {
+            return order;
+        }
+    }
+    return (a->n > b->n) - (a->n < b->n);
 }
 
 static int try_alone(struct search *s, struct ty_remedies *out)

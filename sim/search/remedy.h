@@ -14,7 +14,8 @@
 struct ty_remedy {
     struct ty_change change;
     double peak_B; /* of its fullest stage */
-    double slower; /* its step time over that of the plan as it is, minus 1 */
+    double slower; /* its step time over that of the plan as it is, minus 1; */
+    double more_s; /* and minus that of the plan */
 };
 
 struct ty_remedies {

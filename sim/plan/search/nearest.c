@@ -27,7 +27,8 @@ static void hint_remedies(const struct ty_remedies *list, struct ty_err *err)
     for (uint32_t i = 0; i < list->n && i < SHOWN; i++) {
         struct ty_text t = {.data = NULL};
         for (uint32_t k = 0; k < list->item[i].change.n; k++) {
-            ty_text_add(&t, " --set %s", list->item[i].change.set[k]);
+            ty_text_add(&t, " --set ");
+            ty_change_put(&t, list->item[i].change.set[k]);
         }
         char *sets = ty_text_take(&t);
         if (sets != NULL) {

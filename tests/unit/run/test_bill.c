@@ -260,11 +260,57 @@ static void assert_remedies_hold(const char *zero)
         ck_assert(i == 0 || r->slower >= list.item[i - 1].slower);
         /* executed, too */
         ck_assert_double_eq_tol(other.figures.step_s / q.figures.step_s - 1, r->slower, 1e-12);
+        ck_assert_double_eq_tol(other.figures.step_s - q.figures.step_s, r->more_s, 1e-12);
         quick_run_free(&other);
     }
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
+
+/* A remedy with such a text; NULL: none. */
+static const struct ty_remedy *with_set(const struct ty_remedies *list, const char *set)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        for (uint32_t k = 0; k < list->item[i].change.n; k++) {
+            if (strcmp(list->item[i].change.set[k], set) == 0) {
+                return &list->item[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* GPipe holds all micro-batches: some GB too many. Parts of the optimizer that make room for them:
+ * no more of it leaves than has to, and that is cheaper than all of it. */
+START_TEST(no_more_is_offloaded_than_has_to_be)
+{
+    static const char job[] =
+        "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+        "model: {preset: llama-13b, sequence: 2048, attention: flash2}\n"
+        "layout: {tensor: 1, pipeline: 4, micro_batch: 1, global_batch: 64, zero: 0}\n"
+        "schedule: {name: gpipe}\n";
+    struct quick_run q = quick_run(job, NULL, NULL);
+    struct ty_arena arena = {.head = NULL};
+    struct ty_remedies list;
+    uint32_t whole = 0;
+    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    const struct ty_remedy *some = with_set(&list, "layout.offload_share=20 %");
+    ck_assert_ptr_nonnull(some);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const struct ty_change *c = &list.item[i].change;
+        if (c->n == 2 && strcmp(c->set[1], "layout.offload=zero-offload") == 0) {
+            ck_assert_double_gt(list.item[i].slower, some->slower);
+            ck_assert_double_lt(list.item[i].peak_B, some->peak_B);
+            whole++;
+        }
+    }
+    ck_assert_uint_eq(whole, 1);
+    ck_assert_ptr_nonnull(with_set(&list, "layout.offload=gemini"));
+    ck_assert_ptr_nonnull(with_set(&list, "layout.offload=zero-infinity"));
+    ty_arena_release(&arena);
+    quick_run_free(&q);
+}
+END_TEST
 
 /* Chunks are given for a schedule that needs them: 1F1B has one. */
 static const char in_pieces[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
@@ -356,5 +402,5 @@ TY_SUITE("bill", tensors_add_up_to_what_the_passes_hold,
          the_head_is_done_with_when_layers_are_recomputed,
          communicators_are_those_of_groups_that_exist, ends_on_one_rank_share_a_tied_matrix,
          the_verdict_is_tight_below_its_margin, a_remedy_of_another_schedule_says_all_of_it,
-         a_remedy_typed_gives_the_peak_it_promised, of_large_runs_not_all_pairs_are_tried,
-         experts_run_again_where_that_is_enough)
+         a_remedy_typed_gives_the_peak_it_promised, no_more_is_offloaded_than_has_to_be,
+         of_large_runs_not_all_pairs_are_tried, experts_run_again_where_that_is_enough)
