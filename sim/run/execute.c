@@ -442,7 +442,9 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     }
     run->timeline = run->all;
     run->lockstep = folds;
-    return finish(run, folds && each ? whole : run->all.program, !each, rc, err);
+    /* members count as often as there are, where gangs are of different size */
+    const bool count = each || run->config->layout.unlike;
+    return finish(run, folds && count ? whole : run->all.program, !each, rc, err);
 }
 
 /* For figures: of a window of ranks, if that was planned, or, `whole`, of all. */
@@ -484,7 +486,7 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
     }
     const int rc = execute_figures(run, NULL, false, err);
     if (ty_run_is_folded(run)) { /* every member counts */
-        run->stats.flops *= (double)ty_run_ranks(run) / run->folded.n_ranks;
+        run->stats.flops *= (double)ty_run_ranks(run) / run->stats.n_ranks;
     }
     return rc;
 }

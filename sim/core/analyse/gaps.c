@@ -139,19 +139,17 @@ static void note_ready(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     w->exchange_ordinal = ordinal;
 }
 
-/* When the last of the messages that a member receives was sent. */
-static ty_ps sent_at(const struct walk *w, const struct ty_op *op, const ty_ps *sent,
-                     uint32_t member)
+/* When the last of the messages that each member receives was sent, by a gang of another size. */
+static void note_sends(const struct walk *w, const struct ty_op *op, const ty_ps *sent, ty_ps *from)
 {
-    if (op->sync != TY_SYNC_RECV) { /* a meeting: it began when the last was there */
-        return sent[member];
+    for (uint32_t i = 0; i < w->n; i++) {
+        const struct ty_peers senders = ty_op_peers(w->p, op, member_of(w, i));
+        from[i] = sent[senders.first];
+        for (uint32_t k = 1; k < senders.n; k++) {
+            const ty_ps other = sent[senders.first + k];
+            from[i] = other > from[i] ? other : from[i];
+        }
     }
-    const struct ty_peers from = ty_op_peers(w->p, op, member);
-    ty_ps latest = sent[from.first];
-    for (uint32_t i = 1; i < from.n; i++) {
-        latest = sent[from.first + i] > latest ? sent[from.first + i] : latest;
-    }
-    return latest;
 }
 
 /* Notes the end of the event that `op` records, member by member. */
@@ -168,10 +166,14 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
         note_ready(w, op, ordinal); /* by ends of events that this one may be among */
     }
     *cause = (struct cause){w->p->words->stall, bucket, true, awaited, op->layer};
-    const ty_ps *sent = NULL;
+    const ty_ps *sent = NULL, *several = NULL;
     if (op->sync == TY_SYNC_RECV) {
         const struct ty_gang *sender = &w->p->gangs[w->p->channels[op->link].from];
         sent = ty_timeline_starts(t, sender, w->gaps->send_ordinal[ty_op_slot(w->p, w->pass, op)]);
+        if (sender->n_ranks != w->gang->n_ranks) {
+            several = sent;
+            sent = NULL;
+        }
         cause->idle = w->filled ? w->p->words->stall : w->p->words->fill;
     } else if (op->sync == TY_SYNC_MEET && w->p->meets[op->link].n_gangs > 1) {
         cause->idle = w->p->words->drain;
@@ -180,7 +182,10 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     for (uint32_t i = 0; i < w->n; i++) {
         const uint32_t m = member_of(w, i);
         end[i] = start[m] + ty_timeline_dur(t, w->gang, op, ordinal, m);
-        from[i] = sent != NULL ? sent_at(w, op, sent, m) : 0;
+        from[i] = sent != NULL ? sent[m] : 0;
+    }
+    if (several != NULL) {
+        note_sends(w, op, several, from);
     }
 }
 

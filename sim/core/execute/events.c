@@ -272,12 +272,15 @@ static void look(struct ty_events *q, uint32_t lane)
 static void post(struct ty_events *q, const struct ty_at *at)
 {
     const struct ty_channel *c = &q->p->channels[at->op->link];
+    const uint32_t senders = at->gang->n_ranks, receivers = q->p->gangs[c->to].n_ranks;
     const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
-    const uint32_t share = ty_channel_share(q->p, c, at->gang->n_ranks);
-    const struct ty_peers to = ty_op_peers(q->p, at->op, at->member);
-    for (uint32_t i = 0; i < share; i++) {
-        q->arrival[(size_t)slot * q->p->slot_width + (size_t)at->member * share + i] =
-            q->now + c->delay;
+    struct ty_peers times = {at->member, 1}, to = times;
+    if (senders != receivers) {
+        times = ty_peers_of(at->member, senders, senders > receivers ? senders : receivers);
+        to = ty_peers_of(at->member, senders, receivers);
+    }
+    for (uint32_t i = 0; i < times.n; i++) {
+        q->arrival[(size_t)slot * q->p->slot_width + times.first + i] = q->now + c->delay;
     }
     for (uint32_t i = 0; i < to.n; i++) {
         look(q, (q->first_rank[c->to] + to.first + i) * q->n_lanes + q->p->receive_lane);

@@ -13,13 +13,18 @@ bool ty_program_folds(const struct ty_program *p)
             return false;
         }
     }
-    for (uint32_t g = 1; g < p->n_gangs; g++) {
-        if (p->gangs[g].tenant == p->gangs[g - 1].tenant &&
-            p->gangs[g].n_ranks != p->gangs[g - 1].n_ranks) {
-            return false;
-        }
-    }
     return true;
+}
+
+/* All of one member each: whoever meets, meets by equal numbers. */
+static struct ty_meet *fold_meets(const struct ty_program *p, struct ty_arena *arena)
+{
+    struct ty_meet *out = ty_arena_array(arena, struct ty_meet, (size_t)p->n_meets + 1);
+    for (uint32_t i = 0; out != NULL && i < p->n_meets; i++) {
+        out[i] = p->meets[i];
+        out[i].n_members = 0;
+    }
+    return out;
 }
 
 int ty_program_fold(struct ty_program *out, const struct ty_program *p, struct ty_arena *arena,
@@ -29,7 +34,8 @@ int ty_program_fold(struct ty_program *out, const struct ty_program *p, struct t
     *out = *p;
     out->gangs = ty_arena_array(arena, struct ty_gang, (size_t)p->n_gangs + 1);
     out->groups = ty_arena_array(arena, struct ty_group, (size_t)p->n_groups + 1);
-    if (ranks == NULL || out->gangs == NULL || out->groups == NULL) {
+    out->meets = fold_meets(p, arena);
+    if (ranks == NULL || out->gangs == NULL || out->groups == NULL || out->meets == NULL) {
         return ty_fail_memory(err);
     }
     for (uint32_t g = 0; g < p->n_groups; g++) {

@@ -2,8 +2,9 @@
  *
  * Members of a gang issue the same operations. When every duration holds for all of them and
  * nothing is random, they start the same operation at the same time, so that one of them tells the
- * times of all: by induction over the operations, the maximum over a group of equal times is that
- * time. A folded program has one member per gang and the makespan of the whole.
+ * times of all: by induction over the operations, the maximum over a group, or over messages of
+ * several neighbours, of equal times is that time. A folded program has one member per gang and the
+ * makespan of the whole.
  *
  * Where links are shared, members must also see links alike: all flows of a kind use, as often and
  * at the same rates, links that in turn are used alike. Then all of them get the same speed at any
@@ -20,8 +21,7 @@
 #include "sim/core/program/timeline.h"
 
 /* True when members cannot differ, links aside: no duration is given member by member, none
- * varies, no collective is played message by message, and all gangs (of a tenant) are of one
- * size. */
+ * varies, no collective is played message by message. */
 bool ty_program_folds(const struct ty_program *program);
 
 /* A sealed program like `program`, which folds, with one member per gang: rank g is gang g. It

@@ -21,7 +21,7 @@ static inline uint32_t ty_channel_share(const struct ty_program *p, const struct
                                         uint32_t n)
 {
     const uint32_t from = p->gangs[c->from].n_ranks, to = p->gangs[c->to].n_ranks;
-    return (from > to ? from : to) / n;
+    return from == to ? 1 : (from > to ? from : to) / n;
 }
 
 /* The other gang of a message, and who of it are partners of a member. */

@@ -128,5 +128,28 @@ START_TEST(a_micro_batch_crosses_a_boundary_between_shapes_once)
 }
 END_TEST
 
+START_TEST(one_member_of_each_stage_tells_of_all)
+{
+    struct ty_err *err = ty_err_new();
+    for (size_t i = 0; i < TY_COUNT(shapes); i++) {
+        struct quick_run q = quick_run(node, NULL, shapes[i]);
+        const struct ty_stats whole = q.run->stats;
+        struct ty_figures figures;
+        ck_assert_uint_eq(q.run->timeline.program->n_ranks, 16);
+        ck_assert_int_eq(ty_run_execute_figures(q.run, NULL, err), 0);
+        ck_assert_uint_eq(q.run->timeline.program->n_ranks, 3);
+        ty_run_figures(q.run, &figures);
+        ck_assert_double_eq(figures.step_s, q.figures.step_s);
+        ck_assert_double_eq(q.run->stats.flops, whole.flops);
+        ck_assert_mem_eq(figures.bucket_s, q.figures.bucket_s, sizeof(figures.bucket_s));
+        ck_assert_int_eq(ty_run_execute_folded(q.run, err), 0);
+        ck_assert_double_eq(q.run->stats.flops, whole.flops);
+        quick_run_free(&q);
+    }
+    ty_err_free(err);
+}
+END_TEST
+
 TY_SUITE("unlike", stages_of_one_shape_are_as_ever, executors_agree,
-         a_stage_is_as_in_a_job_of_its_shape, a_micro_batch_crosses_a_boundary_between_shapes_once)
+         a_stage_is_as_in_a_job_of_its_shape, a_micro_batch_crosses_a_boundary_between_shapes_once,
+         one_member_of_each_stage_tells_of_all)
