@@ -29,15 +29,17 @@ struct chains {
     struct ty_plan_costs *costs;
     const struct ty_layout *layout;
     struct ty_plan_look look;
-    const struct ty_plan_stage *const *stage; /* [stages] */
-    const struct ty_plan_rank *rank;          /* the one at hand */
-    uint32_t stages, slices, back;            /* back: phase of what the stage before waits for */
-    struct pass *pass;                        /* [stages][slices][phases] */
+    const struct ty_plan_stage *const *stage;     /* [stages] */
+    const struct ty_plan_traffic *const *traffic; /* [stages] */
+    const struct ty_plan_rank *rank;              /* the one at hand */
+    uint32_t stages, slices, back; /* back: phase of what the stage before waits for */
+    struct pass *pass;             /* [stages][slices][phases] */
     double *arrival[2]; /* [stages][slices] of the first forward, the first backward: to it */
     double *tail[2];    /* the same of the last: from its start to the end of all passes */
     double send_near, send_far, latency_near, latency_far; /* of messages */
     double gather;                                         /* of a message that is sent in parts */
     bool waits; /* the next pass waits until a message has left */
+    bool piles; /* backwards wait for reductions of their own */
 };
 
 static struct pass *pass_of(const struct chains *c, uint32_t stage, uint32_t slice, uint32_t phase)
@@ -118,6 +120,14 @@ static double least_time(const struct chains *c, const struct ty_unit_time *time
                                  : time->busy;
 }
 
+/* Of its rank: a backward may wait for reductions of its own. */
+static double least_work(const struct chains *c, uint32_t stage, uint32_t slice, uint32_t phase)
+{
+    const double own = least_time(c, &c->stage[stage]->time[phase][slice], false);
+    return c->piles && phase == TY_PHASE_BACKWARD ? ty_plan_larger(own, c->traffic[stage]->piled)
+                                                  : own;
+}
+
 static void time_passes(struct chains *c)
 {
     const double host = c->layout->pipeline > 1 ? c->look.layer->host_ps : 0;
@@ -129,7 +139,7 @@ static void time_passes(struct chains *c)
                 const uint32_t bits = phase == TY_PHASE_FORWARD ? down : phase == c->back ? up : 0;
                 /* what a message brings, and the loss, waits for the sum at the end of a forward */
                 const bool sums = phase == TY_PHASE_FORWARD && (bits != 0 || s + 1 == c->stages);
-                const double work = least_time(c, time, false);
+                const double work = least_work(c, s, q, phase);
                 const double whole = least_time(c, &c->stage[s]->time[TY_PHASE_BACKWARD][q], false);
                 const double through = sums                      ? least_time(c, time, true)
                                        : phase == TY_PHASE_DGRAD ? fmin(work, whole)
@@ -150,12 +160,12 @@ static void time_passes(struct chains *c)
 static void slow_down(struct chains *c, double slower)
 {
     for (uint32_t k = 0; k < c->rank->n_chunks; k++) {
-        const struct ty_plan_stage *stage = c->stage[c->rank->stage[k]];
+        const uint32_t s = c->rank->stage[k];
         for (uint32_t i = 0; i < c->slices * TY_PLAN_PHASES; i++) {
-            struct pass *pass = &pass_of(c, c->rank->stage[k], 0, 0)[i];
-            const struct ty_unit_time *time = &stage->time[i % TY_PLAN_PHASES][i / TY_PLAN_PHASES];
-            const double work = least_time(c, time, false);
-            const double bare = c->look.order->paired ? work : time->bare;
+            struct pass *pass = &pass_of(c, s, 0, 0)[i];
+            const uint32_t phase = i % TY_PLAN_PHASES, q = i / TY_PLAN_PHASES;
+            const double work = least_work(c, s, q, phase);
+            const double bare = c->look.order->paired ? work : c->stage[s]->time[phase][q].bare;
             const double slow = pass->alone - work + floor(slower * bare * (1 - 1e-9));
             pass->work = ty_plan_larger(pass->work, slow); /* which no message adds to */
         }
@@ -274,29 +284,27 @@ struct holdings {
     double reduce, exposed, regain; /* ps */
 };
 
-static int look_at_rank(struct chains *c, uint32_t r, struct holdings *out, struct ty_err *err)
+static void look_at_rank(const struct chains *c, uint32_t r, struct holdings *out)
 {
     const struct ty_plan_rank *rank = &c->look.order->rank[r];
     const struct ty_plan_mark *end = &rank->mark[rank->n_marks > 1 ? rank->n_marks - 2 : 0];
     *out = (struct holdings){0, 0, 0, 0, 0, 0};
     for (uint32_t k = 0; k < rank->n_chunks; k++) {
         const uint32_t s = rank->stage[k];
-        const struct ty_plan_traffic *traffic = ty_plan_traffic(
-            c->costs, c->layout, c->look.grid, c->look.layer, c->look.deal->stage[s], err);
-        if (traffic == NULL) {
-            return TY_ENOMEM;
-        }
+        const struct ty_plan_traffic *traffic = c->traffic[s];
         out->params += c->stage[s]->params.all;
         out->experts += c->stage[s]->params.experts;
         out->whole += c->stage[s]->params.whole;
         out->reduce += traffic->reduce;
         out->regain += traffic->regain;
-        out->exposed = end->chunk == k ? traffic->exposed : out->exposed;
+        if (end->chunk == k) {
+            out->exposed =
+                c->piles && traffic->piled > 0 ? traffic->piled_exposed : traffic->exposed;
+        }
     }
     if (ty_layout_reduces_late(c->layout) && c->layout->zero < 3) { /* of all its stages */
         out->exposed = ty_layout_reduces(c->layout) == TY_REDUCES_LAST ? out->reduce : out->exposed;
     }
-    return 0;
 }
 
 /* Between a rank's last pass and the norm of all gradients. */
@@ -368,21 +376,11 @@ static bool regains_late(const struct ty_layout *layout)
            layout->framework.overlap_param_gather && ty_layout_has_copies(layout);
 }
 
-static int find_regains(struct chains *c, double *regain, struct ty_err *err)
+/* Whether every whole backward of a stage reduces what it makes. */
+static bool reduces_all(const struct chains *c)
 {
-    for (uint32_t s = 0; s < c->stages; s++) {
-        const struct ty_plan_traffic *traffic = NULL;
-        regain[s] = 0;
-        if (regains_late(c->layout)) {
-            traffic = ty_plan_traffic(c->costs, c->layout, c->look.grid, c->look.layer,
-                                      c->look.deal->stage[s], err);
-            if (traffic == NULL) {
-                return TY_ENOMEM;
-            }
-            regain[s] = traffic->regain;
-        }
-    }
-    return 0;
+    const struct ty_plan_order *order = c->look.order;
+    return !order->paired && !order->split && !order->sched->whole_chunks && c->slices == 1;
 }
 
 /* Over all ranks. */
@@ -391,7 +389,7 @@ struct ends {
     double most, least; /* updates of the ranks */
 };
 
-static int find_ends(struct chains *c, const double *regain, struct ends *out, struct ty_err *err)
+static void find_ends(struct chains *c, const double *regain, struct ends *out)
 {
     const uint32_t p = c->look.order->shape.p;
     const uint32_t first =
@@ -400,31 +398,25 @@ static int find_ends(struct chains *c, const double *regain, struct ends *out, s
         ty_zero_stages[c->layout->zero].gather_after_step && !regains_late(c->layout);
     struct holdings rank;
     *out = (struct ends){.least = INFINITY};
-    int rc = look_at_rank(c, first, &rank, err);
-    if (rc == 0) {
-        follow_first(c, regain);
-        follow_last(c, after_passes(c, first, &rank));
-    }
-    for (uint32_t r = 0; r < p && rc == 0; r++) {
-        rc = look_at_rank(c, r, &rank, err);
-        if (rc == 0) {
-            c->rank = &c->look.order->rank[r];
-            const double update = optimizer_ps(c, &rank) + (gathers ? rank.regain : 0);
-            const double slower = c->look.grid->slower[r];
-            if (slower > 1) {
-                slow_down(c, slower);
-            }
-            out->passes =
-                ty_plan_larger(out->passes, longest(c, regain, after_passes(c, r, &rank)));
-            if (slower > 1) {
-                time_passes(c);
-            }
-            out->passes = ty_plan_larger(out->passes, stream_ps(c, &rank));
-            out->most = ty_plan_larger(out->most, update);
-            out->least = fmin(out->least, update);
+    look_at_rank(c, first, &rank);
+    follow_first(c, regain);
+    follow_last(c, after_passes(c, first, &rank));
+    for (uint32_t r = 0; r < p; r++) {
+        look_at_rank(c, r, &rank);
+        c->rank = &c->look.order->rank[r];
+        const double update = optimizer_ps(c, &rank) + (gathers ? rank.regain : 0);
+        const double slower = c->look.grid->slower[r];
+        if (slower > 1) {
+            slow_down(c, slower);
         }
+        out->passes = ty_plan_larger(out->passes, longest(c, regain, after_passes(c, r, &rank)));
+        if (slower > 1) {
+            time_passes(c);
+        }
+        out->passes = ty_plan_larger(out->passes, stream_ps(c, &rank));
+        out->most = ty_plan_larger(out->most, update);
+        out->least = fmin(out->least, update);
     }
-    return rc;
 }
 
 static int make_chains(struct chains *c, double **regain, struct ty_err *err)
@@ -447,6 +439,9 @@ static int make_chains(struct chains *c, double **regain, struct ty_err *err)
         c->tail[k] = at + (size_t)(2 * k + 1) * n;
     }
     *regain = at + (size_t)4 * n;
+    for (uint32_t s = 0; s < c->stages; s++) {
+        (*regain)[s] = regains_late(c->layout) ? c->traffic[s]->regain : 0;
+    }
     return 0;
 }
 
@@ -467,20 +462,21 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
     c.slices = c.look.order->shape.slices;
     c.back = c.look.order->split ? TY_PHASE_DGRAD : TY_PHASE_BACKWARD;
     rc = ty_plan_sums(costs, &c.look, &c.stage, err);
+    rc = rc < 0 ? rc : ty_plan_traffics(costs, layout, &c.look, &c.traffic, err);
     rc = rc < 0 ? rc : make_chains(&c, &regain, err);
-    rc = rc < 0 ? rc : find_regains(&c, regain, err);
+    c.piles = reduces_all(&c);
     if (rc < 0) {
         return rc;
     }
     price_messages(&c);
     time_passes(&c);
     struct ends ends;
-    rc = find_ends(&c, regain, &ends, err);
+    find_ends(&c, regain, &ends);
     const double norm = norm_ps(&c);
     const bool one = costs->base->run.steps == 1 && norm >= 0;
     const double ps = ends.passes + ty_plan_larger(norm, 0) + (one ? ends.most : ends.least);
-    *seconds = rc < 0 ? 0 : ty_s_from_ps((ty_ps)ps);
-    return rc;
+    *seconds = ty_s_from_ps((ty_ps)ps);
+    return 0;
 }
 
 int ty_plan_check(struct ty_plan_costs *costs, const struct ty_run *run, struct ty_err *err)

@@ -36,8 +36,9 @@ void ty_plan_map_release(struct ty_plan_map *map);
 
 /* ---- costs_grid.c: where groups lie ---- */
 
-/* How the groups of one kind lie: that of rank 0, and all ways there are, as many as matter. */
-#define TY_PLAN_REACHES 4u
+/* How the groups of one kind lie: that of rank 0, and all ways there are, as many as matter. Each
+ * of 32 GPUs of a node (ty_reach.places) may have its own group across nodes, in two ways. */
+#define TY_PLAN_REACHES 64u
 struct ty_plan_group {
     struct ty_reach first;
     struct ty_reach reach[TY_PLAN_REACHES]; /* [n] */
@@ -157,16 +158,14 @@ int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *sc
 /* ---- costs_traffic.c: what replicas say to each other ---- */
 
 struct ty_plan_traffic {
-    double reduce;  /* of all buckets of a stage */
-    double exposed; /* of that, what is left when the backward that reduces them is over */
-    double regain;  /* all-gathers of updated weights; 0: none */
+    double reduce;        /* of all buckets of a stage */
+    double exposed;       /* of that, what is left when the backward that reduces them is over */
+    double piled;         /* where each reduces, and few buckets may be under way: until the last
+                     * computation of a backward ends; 0: it waits for none of them */
+    double piled_exposed; /* what is left of its reductions then */
+    double regain;        /* all-gathers of updated weights; 0: none */
     double gather, gather_first; /* ZeRO-3: of all units; of the first of a forward */
 };
-const struct ty_plan_traffic *ty_plan_traffic(struct ty_plan_costs *costs,
-                                              const struct ty_layout *layout,
-                                              const struct ty_plan_grid *grid,
-                                              const struct ty_plan_layer *layer,
-                                              const struct ty_plan_type *type, struct ty_err *err);
 
 /* ---- costs.c ---- */
 
@@ -185,9 +184,10 @@ struct ty_plan_costs {
     uint8_t *unit_list;            /* scratch: kinds of all units of a model */
     struct ty_plan_deal *own_deal; /* scratch: of stages that a layout lists */
     uint32_t own_stages;
-    const struct ty_plan_stage **stage; /* scratch: [n_stages] of the layout looked at last */
-    double *times;                      /* scratch: [n_times] */
-    size_t n_stages, n_times;
+    const struct ty_plan_stage **stage;     /* scratch: [n_stages] of the layout looked at last */
+    const struct ty_plan_traffic **traffic; /* the same: [n_traffic] */
+    double *times;                          /* scratch: [n_times] */
+    size_t n_stages, n_traffic, n_times;
     struct {
         struct ty_arena arena;
         const struct ty_plan_order *order;
@@ -213,5 +213,10 @@ int ty_plan_look(struct ty_plan_costs *costs, const struct ty_layout *layout,
 /* Sums of all virtual stages of a direction, [stages]: until they are asked for again. */
 int ty_plan_sums(struct ty_plan_costs *costs, const struct ty_plan_look *look,
                  const struct ty_plan_stage *const **out, struct ty_err *err);
+
+/* costs_traffic.c: what the replicas of each say, [stages]: until it is asked for again. */
+int ty_plan_traffics(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                     const struct ty_plan_look *look, const struct ty_plan_traffic *const **out,
+                     struct ty_err *err);
 
 #endif

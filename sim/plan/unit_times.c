@@ -34,6 +34,7 @@ struct player {
     double compute; /* when the computation issued last ends */
     double stream[N_STREAMS], event[N_EVENTS];
     double bare;
+    bool late;     /* collectives before the first computation were over long ago */
     uint32_t need; /* events that the next computation waits for: bits */
     uint32_t weight[TY_UNIT_OPS], gathered[TY_UNIT_OPS]; /* [n_weights] put off; what they need */
     uint32_t n_weights;
@@ -85,12 +86,18 @@ static enum stream stream_of(enum ty_comm_group group)
     return of[event_of(group)];
 }
 
+/* Nothing has been computed yet, and collectives take no time. */
+static bool is_early(const struct player *p)
+{
+    return p->late && p->bare <= 0;
+}
+
 /* A collective on what has been computed so far; on a grid of ranks on what the next computation
  * waits for, too. */
 static void collective(struct player *p, enum stream stream, enum event event, double ps)
 {
     const double ready = ty_layout_is_mesh(p->play->layout) ? needed(p) : p->compute;
-    p->stream[stream] = fmax(p->stream[stream], ready) + ps;
+    p->stream[stream] = fmax(p->stream[stream], ready) + (is_early(p) ? 0 : ps);
     p->event[event] = p->stream[stream];
 }
 
@@ -190,14 +197,15 @@ static void steps(struct player *p, uint32_t op, enum ty_direction pass, double 
     p->need |= sum->bytes > 0 ? 1u << step_event(sum, all->n - 1) : 0;
 }
 
-/* A round of an operator, and what arrives beside it. */
+/* A round of an operator, and what arrives beside it. Where a pass begins with a round, its message
+ * does not wait for that of the pass, beside which it may be over. */
 static void round_of(struct player *p, uint32_t op, uint32_t i, double ps, bool back)
 {
     const uint32_t n = p->play->ops->op[op].rounds.n;
     const double *message = p->play->round[op];
     const enum event event = i % 2 == 1 ? CONTEXT_ODD : CONTEXT;
     const bool sends = back || i < n - 1;
-    if (sends) {
+    if (sends && p->bare > 0) {
         collective(p, CONTEXT_STREAM, event, message[!back ? 0 : i == 0 ? 1 : i < n - 1 ? 2 : 3]);
     }
     compute(p, ps);
@@ -302,7 +310,7 @@ static void whole_op(struct player *p, uint32_t i)
     const bool split = op->column;
     const uint32_t rows = pass_by(p, op);
     p->need |= comms(p, i, TY_BEFORE_DGRAD);
-    const bool in_step = (p->need & ~(1u << TENSOR)) == 0 && op->rounds.n == 0;
+    const bool in_step = (p->need & ~(1u << TENSOR)) == 0 && op->rounds.n == 0 && !is_early(p);
     const double start = needed(p);
     const uint32_t gathered = comms(p, i, TY_BEFORE_WGRAD);
     work(p, i, t->dgrad, t->next_dgrad, true);
@@ -369,23 +377,64 @@ static struct ty_unit_time played(const struct player *p)
     return (struct ty_unit_time){.through = needed(p), .busy = p->compute, .bare = p->bare};
 }
 
-/* Operators from the last to the first; weight gradients that are put off end with their part. */
-static struct ty_unit_time backwards(const struct ty_unit_play *play, op_fn *op, bool again)
+/* What runs again before a backward. */
+static void again(struct player *p)
 {
-    const struct ty_unit_ops *ops = play->ops;
-    struct player p = {.play = play};
-    for (uint32_t i = 0; i < ops->n && again; i++) {
-        if (ops->op[i].again != 0) {
-            again_op(&p, i);
+    for (uint32_t i = 0; i < p->play->ops->n; i++) {
+        if (p->play->ops->op[i].again != 0) {
+            again_op(p, i);
         }
     }
-    for (uint32_t i = ops->n; i > 0; i--) {
-        op(&p, i - 1);
-        if (i == 1 || ops->op[i - 2].part != ops->op[i - 1].part) {
-            catch_up(&p);
-        }
+}
+
+/* The operators of a part before `end`, from the last to the first; weight gradients that are put
+ * off end with it. Returns where the part begins. */
+static uint32_t part_backwards(struct player *p, uint32_t end, op_fn *op)
+{
+    const struct ty_unit_ops *ops = p->play->ops;
+    uint32_t i = end;
+    do {
+        op(p, --i);
+    } while (i > 0 && ops->op[i - 1].part == ops->op[i].part);
+    catch_up(p);
+    return i;
+}
+
+static struct ty_unit_time backwards(const struct ty_unit_play *play, op_fn *op, bool recomputes)
+{
+    struct player p = {.play = play};
+    if (recomputes) {
+        again(&p);
+    }
+    for (uint32_t end = play->ops->n; end > 0;) {
+        end = part_backwards(&p, end, op);
     }
     return played(&p);
+}
+
+static void time_parts(const struct ty_unit_play *play, struct ty_part_time *part)
+{
+    const struct ty_unit_ops *ops = play->ops;
+    struct player all = {.play = play};
+    uint32_t n = ops->n > 0;
+    for (uint32_t i = 1; i < ops->n; i++) {
+        n += ops->op[i].part != ops->op[i - 1].part;
+    }
+    again(&all);
+    double begin = 0;
+    for (uint32_t end = ops->n; end > 0; n--) {
+        struct player late = {.play = play, .late = true};
+        if (end == ops->n) {
+            again(&late);
+        }
+        (void)part_backwards(&late, end, backward_op);
+        end = part_backwards(&all, end, backward_op);
+        part[n - 1] = (struct ty_part_time){.through = needed(&all) - begin,
+                                            .busy = all.compute - begin,
+                                            .late_through = needed(&late),
+                                            .late_busy = late.compute};
+        begin = needed(&all);
+    }
 }
 
 void ty_unit_times(const struct ty_unit_play *play, struct ty_unit_times *out)
@@ -398,6 +447,7 @@ void ty_unit_times(const struct ty_unit_play *play, struct ty_unit_times *out)
     out->backward = backwards(play, backward_op, true);
     out->input = backwards(play, input_op, true);
     out->weight = backwards(play, weight_op, false);
+    time_parts(play, out->part);
 }
 
 bool ty_unit_cuts(const struct ty_unit_ops *ops, const struct ty_layout *layout)

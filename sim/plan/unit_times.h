@@ -14,8 +14,17 @@ struct ty_unit_time {
     double busy;    /* until its own last computation ends: collectives behind it are left out */
     double bare;    /* computation alone */
 };
+
+/* Of a part of a unit in its whole backward, from the end of the part before it. */
+struct ty_part_time {
+    double through, busy;
+    /* the same from its first computation on, with all collectives that come before that over */
+    double late_through, late_busy;
+};
+
 struct ty_unit_times {
     struct ty_unit_time forward, backward, input, weight;
+    struct ty_part_time part[2]; /* in forward order */
 };
 
 /* Picoseconds of an operator's computations, as struct ty_op_kinds names them: of each step, where

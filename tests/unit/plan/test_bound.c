@@ -96,6 +96,23 @@ START_TEST(bounds_of_a_grid_lie_close_below_its_simulations)
 }
 END_TEST
 
+/* Eight tensor ranks of a node have as many data groups, each with another GPU of every node. */
+START_TEST(reductions_count_whichever_gpus_of_a_node_they_are_between)
+{
+    static const struct plan_case row = {
+        "ZeRO-2 in a pipeline",
+        "cluster: {preset: dgx-a100-80g, nodes: 32}\nmodel: {preset: llama-65b}\n"
+        "framework: {preset: megatron-lm}\n"
+        "layout: {global_batch: 2048, tensor: 8, pipeline: 4, micro_batch: 1, zero: 2,\n"
+        "  recompute: none, sequence_parallel: true, order: [tensor, context, data, pipeline]}\n"
+        "schedule: {name: 1f1b}\n",
+        {NULL}};
+    double ratio[1];
+    ck_assert_uint_eq(ratios_of(&row, true, 1, ratio), 1);
+    ck_assert_msg(ratio[0] >= 0.95, "%.4f", ratio[0]);
+}
+END_TEST
+
 /* Of several steps each is bounded, and so is their mean. */
 START_TEST(a_bound_holds_for_several_steps)
 {
@@ -153,5 +170,6 @@ START_TEST(where_nothing_is_known_there_is_no_bound)
 END_TEST
 
 TY_SUITE("bound", no_simulation_is_faster_than_its_bound,
-         bounds_of_a_grid_lie_close_below_its_simulations, a_bound_holds_for_several_steps,
-         where_nothing_is_known_there_is_no_bound)
+         bounds_of_a_grid_lie_close_below_its_simulations,
+         reductions_count_whichever_gpus_of_a_node_they_are_between,
+         a_bound_holds_for_several_steps, where_nothing_is_known_there_is_no_bound)
