@@ -16,17 +16,27 @@
 #define ROUNDING                                                                                   \
     1e-12 /* of a verdict against the bill that it foretells: they add in other orders */
 
+enum state {
+    WAITING,
+    BEGUN,  /* its simulation, perhaps for nothing */
+    DECIDED /* it is an answer, or known to be none */
+};
+
 struct search {
     struct ty_plan_result *result;
     const struct ty_plan_search *asked;
     struct ty_plan_tools tools;
     struct ty_plan_screen *screen; /* [n_points] */
     uint32_t *queue;               /* [n_queued] points that fit, best bound first */
-    uint32_t n_queued, next;       /* next: of the queue */
-    uint32_t *taken;               /* [n_taken] those of them that were to be simulated */
-    uint32_t n_taken, folded;      /* folded: of taken, those that `front` knows */
-    struct ty_plan_row **row;      /* [n_points] what was simulated, or was known */
-    struct ty_plan_front front;
+    uint32_t n_queued;
+    uint32_t next;   /* of the queue: all before it are decided */
+    uint32_t ahead;  /* of the queue: all before it are decided or begun, or ruled out */
+    uint32_t n_open; /* begun and not decided */
+    uint8_t *state;  /* [n_points] enum state */
+    uint32_t *taken; /* [n_taken] those that were to be simulated */
+    uint32_t n_taken;
+    struct ty_plan_row **row;   /* [n_points] what was simulated, or was known */
+    struct ty_plan_front front; /* of those taken */
     uint32_t screened;
     bool stopped;
     pthread_mutex_t lock;
@@ -153,34 +163,65 @@ static void share_best(struct search *s)
     }
 }
 
-/* Under the lock: the next layout that has to be simulated, when all is known that this depends on;
- * false: there is none. */
-static bool take(struct search *s, uint32_t *point)
+static bool admits(const struct search *s, uint32_t point)
 {
-    for (;;) {
-        if (s->next == s->n_queued || is_stopped(s)) {
-            return false;
+    const struct ty_plan_key key = key_of(s, point);
+    return ty_plan_front_admits(&s->front, &key, s->screen[point].bound_s, least_peak(s, point));
+}
+
+/* A layout that had to be simulated, and was. */
+static void take(struct search *s, uint32_t point)
+{
+    const struct ty_plan_row *row = s->row[point];
+    const struct ty_plan_key key = found(s, point);
+    s->taken[s->n_taken++] = point;
+    ty_plan_front_add(&s->front, &key, row->step_s, row->peak_B);
+    share_best(s);
+}
+
+/* Under the lock: decides on layouts one after the other, as far as it is known what all before
+ * them take. */
+static int decide(struct search *s, struct ty_err *err)
+{
+    int rc = 0;
+    for (; s->next < s->ahead && rc == 0; s->next++) {
+        const uint32_t i = s->queue[s->next];
+        const bool wanted = s->state[i] == BEGUN && admits(s, i);
+        if (wanted && s->row[i] == NULL) {
+            break;
         }
-        if (s->n_taken >= s->folded + TY_PLAN_ABREAST) {
-            const uint32_t oldest = s->taken[s->folded];
-            if (s->row[oldest] == NULL) {
-                pthread_cond_wait(&s->news, &s->lock);
-                continue;
-            }
-            const struct ty_plan_key key = found(s, oldest);
-            ty_plan_front_add(&s->front, &key, s->row[oldest]->step_s, s->row[oldest]->peak_B);
-            s->folded++;
-            share_best(s);
+        s->n_open -= s->state[i] == BEGUN;
+        s->state[i] = DECIDED;
+        s->result->n_bounded += !wanted;
+        if (!wanted) {
+            free(s->row[i]);
+            s->row[i] = NULL;
+        } else if (s->asked->finished != NULL) {
+            rc = s->asked->finished(s->asked->arg, s->result, s->row[i], err);
         }
-        const uint32_t i = s->queue[s->next++];
-        const struct ty_plan_key key = key_of(s, i);
-        if (ty_plan_front_admits(&s->front, &key, s->screen[i].bound_s, least_peak(s, i))) {
-            s->taken[s->n_taken++] = i;
-            *point = i;
+        if (wanted) {
+            take(s, i);
+        }
+    }
+    return rc;
+}
+
+/* Under the lock: the next layout that may have to be simulated; false: there is none. What is
+ * known only grows, so one that is ruled out remains so. */
+static bool begin_next(struct search *s, uint32_t *point)
+{
+    while (s->n_open == TY_PLAN_ABREAST && !is_stopped(s)) {
+        pthread_cond_wait(&s->news, &s->lock);
+    }
+    while (s->ahead < s->n_queued && !is_stopped(s)) {
+        *point = s->queue[s->ahead++];
+        if (admits(s, *point)) {
+            s->state[*point] = BEGUN;
+            s->n_open++;
             return true;
         }
-        s->result->n_bounded++;
     }
+    return false;
 }
 
 /* One that is known, or simulated; NULL: it cannot be. */
@@ -211,13 +252,24 @@ static struct ty_plan_row *make_row(struct search *s, uint32_t point, struct ty_
     return row;
 }
 
+/* Under the lock: a simulation is over. */
+static int end(struct search *s, uint32_t point, struct ty_plan_row *row, struct ty_err *err)
+{
+    if (s->state[point] == DECIDED) { /* meanwhile others were found that beat its bound */
+        free(row);
+        return 0;
+    }
+    s->row[point] = row;
+    return decide(s, err);
+}
+
 static bool simulate_next(void *arg, uint32_t i)
 {
     struct search *s = arg;
     uint32_t point = 0;
     (void)i; /* which one is next depends on results */
     pthread_mutex_lock(&s->lock);
-    const bool any = take(s, &point);
+    const bool any = begin_next(s, &point);
     pthread_mutex_unlock(&s->lock);
     if (!any) {
         return false;
@@ -228,10 +280,9 @@ static bool simulate_next(void *arg, uint32_t i)
     struct ty_plan_row *row = rc == 0 ? make_row(s, point, tool, &rc, err) : NULL;
     ty_plan_tools_give(&s->tools, tool);
     pthread_mutex_lock(&s->lock);
-    if (row != NULL && s->asked->finished != NULL) {
-        rc = s->asked->finished(s->asked->arg, s->result, row, err);
+    if (rc == 0) {
+        rc = end(s, point, row, err);
     }
-    s->row[point] = row;
     if (rc < 0) {
         keep_fault(s, rc, err);
     }
@@ -251,12 +302,10 @@ static int collect(struct search *s)
     int rc = ty_plan_front_init(&all, s->asked->objective, s->asked->top, s->n_taken);
     for (uint32_t i = 0; i < s->n_taken && rc == 0; i++) {
         const struct ty_plan_row *row = s->row[s->taken[i]];
-        if (row != NULL) {
-            const struct ty_plan_key key = found(s, s->taken[i]);
-            ty_plan_front_add(&all, &key, row->step_s, row->peak_B);
-            r->n_simulated++;
-        }
+        const struct ty_plan_key key = found(s, s->taken[i]);
+        ty_plan_front_add(&all, &key, row->step_s, row->peak_B);
     }
+    r->n_simulated = s->n_taken;
     ty_plan_front_cut(&all);
     struct ty_plan_row *best = ty_arena_array(&r->arena, struct ty_plan_row, all.n_best + 1);
     struct ty_plan_row *pareto = ty_arena_array(&r->arena, struct ty_plan_row, all.n_stairs + 1);
@@ -281,6 +330,7 @@ static int search(struct search *s)
     s->result->n_fit = s->n_queued;
     if (rc == 0 && s->fault.code == 0) {
         ty_pool_run(0, s->n_queued, s->asked->jobs, simulate_next, s);
+        rc = decide(s, &s->fault); /* those at the end that nobody had to begin */
     }
     return rc == 0 && s->fault.code == 0 ? collect(s) : rc;
 }
@@ -290,9 +340,11 @@ static int prepare(struct search *s, struct ty_err *err)
     const uint32_t n = s->result->space.n_points + 1;
     s->screen = calloc(n, sizeof(*s->screen));
     s->queue = malloc(n * sizeof(*s->queue));
+    s->state = calloc(n, sizeof(*s->state));
     s->taken = malloc(n * sizeof(*s->taken));
     s->row = calloc(n, sizeof(struct ty_plan_row *));
-    const bool got = s->screen != NULL && s->queue != NULL && s->taken != NULL && s->row != NULL;
+    const bool got = s->screen != NULL && s->queue != NULL && s->state != NULL &&
+                     s->taken != NULL && s->row != NULL;
     return got && ty_plan_front_init(&s->front, s->asked->objective, s->asked->top, n) == 0
                ? 0
                : ty_fail_memory(err);
@@ -305,6 +357,7 @@ static void release(struct search *s)
     }
     free(s->screen);
     free(s->queue);
+    free(s->state);
     free(s->taken);
     free(s->row);
     ty_plan_front_release(&s->front);

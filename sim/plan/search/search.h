@@ -7,16 +7,18 @@
  * So what is left out is no answer, whatever the simulator would have said, and both sets are those
  * of an exhaustive sweep.
  *
- * Layouts are taken in one order, by bound and then by row, and whether one is simulated depends on
- * the results of those taken before it but the last TY_PLAN_ABREAST: these may still be under way.
- * So what is simulated, too, is the same for any number of threads, and after an interruption. */
+ * Layouts are decided on in one order, by bound and then by row: whether one is to be simulated
+ * depends on the results of all before it, and on nothing else. So what is simulated, too, is the
+ * same for any number of threads, and after an interruption. Threads that have nothing else to do
+ * begin with the next ones before those results are known; what such a guess finds is told when its
+ * turn has come, or thrown away. */
 #ifndef TY_PLAN_SEARCH_H
 #define TY_PLAN_SEARCH_H
 
 #include "sim/plan/search/answer.h"
 #include "sim/sweep/crew.h"
 
-#define TY_PLAN_ABREAST 32u
+#define TY_PLAN_ABREAST 32u /* simulations that are begun before their turn has come */
 
 struct ty_plan_search {
     enum ty_plan_objective objective;
