@@ -5,7 +5,7 @@ usage: offload.py TRAINYARD PAGE
 
 Activation checkpoints are divided among tensor ranks, which sequence parallelism does here. Rows from
 5T on tile their layers and fetch operator by operator, which is left out: here a GPU is too small for
-them, their time is asked all the same. 1T fits in two passes.
+them, their time is asked all the same. 0.5T fits in two passes, 1T in four.
 
 Shapes, tensor ranks and batches are those of table 1 of Rajbhandari et al. 2021 (arXiv 2104.07857),
 transcribed from memory: no copy was at hand. How fast kernels of a V100 are is a guess of the preset,
@@ -24,13 +24,13 @@ GPUS, SEQUENCE, WORDS = 512, 1024, 50304
 RUN = """\
 cluster: {{preset: dgx2-v100, nodes: 32, derate: {derate}}}
 model: {{layers: {layers}, hidden: {hidden}, heads: {heads}, vocabulary: {words}, sequence: {sequence},
-        dtype: fp16}}
+        dtype: fp16, attention: fused-softmax, dropout: 10 %}}
 layout: {{tensor: {tensor}, micro_batch: {micro}, global_batch: {batch}, recompute: full, zero: 3,
          sequence_parallel: true, offload: {offload}, offload_activations: {activations}}}
 framework: {{preset: megatron-deepspeed, bucket: 400 MB, overlap_grad_reduce: true}}
 """
 NEAR = 0.25  # of what was published
-PASSES = {"1000": 2}
+PASSES = {"500": 2, "1000": 4}
 FITS = {"500", "1000"}
 
 
@@ -72,7 +72,7 @@ class Throughput(Test):
                    < 0.01, derate)
         above = []
         for row in offloaded:
-            want, preset, got = float(row["tflops_per_gpu"]), self.tflops(row, 1.1), self.tflops(row, derate)
+            want, preset, got = float(row["tflops_per_gpu"]), self.tflops(row, 1), self.tflops(row, derate)
             above.append(preset / want)
             name = f"{float(row['params_B']) / 1000:g}T, {float(row['batch_per_gpu']):g} sequences a GPU"
             self.check(f"{name}: within {NEAR:.0%}", abs(got / want - 1) < NEAR, got)
