@@ -205,6 +205,24 @@ JOBS = [
       "layout.recompute_layers": "[16]", "model.vocabulary": "32000"},
      {"layout.tensor": "training.tensor_parallel_degree, a.toml:6",
       "cluster.nodes": "--gpus; 8 GPUs"}),
+    ("torchtitan: the first file of 2024, without fp8", "torchtitan",
+     {"a.toml": '[model]\nname = "llama2"\nflavor = "13B"\nnorm_type = "fused_rmsnorm"\n[training]\n'
+                'batch_size = 2\nfp8_linear = ""\ndata_parallel_degree = -1\n'
+                '[activation_checkpoint]\nmode = "none"\n'}, ["--gpus", "8"],
+     {"model.dtype": "bf16", "layout.global_batch": "16", "layout.recompute": "none"}, {}),
+    ("torchtitan: stages cut by names of layers", "torchtitan",
+     {"a.toml": TITAN.replace("pipeline_parallel_degree = 4", 'pipeline_parallel_degree = 2\n'
+                              'pipeline_parallel_split_points = ["layers.12"]').replace(
+         '"llama3"', '"llama3_simple_fsdp"')}, [],
+     {"layout.stage_layers": "[12, 20]", "model.layers": "32"},
+     {"layout.stage_layers": "parallelism.pipeline_parallel_split_points, a.toml:10"}),
+    ("torchtitan: Maverick has experts in every second layer", "torchtitan",
+     {"a.toml": '[model]\nname = "llama4"\nflavor = "17bx128e"\n[training]\nlocal_batch_size = 1\n'
+                "[parallelism]\ntensor_parallel_degree = 8\nexpert_parallel_degree = 8\n"
+                'expert_parallel_comm_backend = "deepep"\n[activation_checkpoint]\n'
+                'selective_ac_option = "op"\n'}, ["--gpus", "64"],
+     {"model.experts": "128", "model.dense_layers": "1", "model.ffn": "16384",
+      "framework.dispatcher": "deepep", "layout.recompute": "[ffn, norm, moe_act]"}, {}),
     ("torchtitan: a model that is not known comes from its config.json", "torchtitan",
      {"a.toml": TITAN.replace("8B", "9B"), "config.json": MODEL}, [],
      {"model.layers": "4", "model.hidden": "256"}, {"model.hidden": "config.json"}),

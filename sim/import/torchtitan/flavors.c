@@ -59,6 +59,12 @@ static const struct flavor {
     {"llama4", "17bx16e",
      SHAPE(48, 5120, 40, 8, 16384) "vocabulary: 202048\nshared_ffn: 8192\n" EXPERTS(16, 1, 8192)
          LLAMA},
+    /* experts in every second layer, from the second on */
+    {"llama4", "17bx128e",
+     SHAPE(48, 5120, 40, 8,
+           16384) "vocabulary: 202048\nshared_ffn: 8192\ndense_layers: 1\nmlp_layers: [2, 4, 6, "
+                  "8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, "
+                  "46]\n" EXPERTS(128, 1, 8192) LLAMA},
     {"gpt_oss", "20b", SHAPE(24, 2880, 64, 8, 2880) EXPERTS(32, 4, 2880) GPT_OSS},
     {"gpt_oss", "120b", SHAPE(36, 2880, 64, 8, 2880) EXPERTS(128, 4, 2880) GPT_OSS},
 };
@@ -70,12 +76,21 @@ static bool is_flavor(const char *given, const char *flavor)
     return strncasecmp(given, flavor, n) == 0 && (given[n] == '\0' || given[n] == '_');
 }
 
+/* "llama3", and other ways of training it: "llama3_simple_fsdp", "simple_fsdp.llama3". */
+static bool is_model(const char *given, const char *name)
+{
+    const size_t n = strlen(name), all = strlen(given);
+    const char *tail = all > n ? given + all - n : given;
+    return (strncmp(given, name, n) == 0 && strchr("_.", given[n]) != NULL) ||
+           (tail > given && strchr("_.", tail[-1]) != NULL && strcmp(tail, name) == 0);
+}
+
 /* The flavors of a name, or all names: for messages. */
 static const char *known(struct ty_draft *d, const char *name)
 {
     const char *list = "", *last = "";
     for (size_t i = 0; i < TY_COUNT(flavors); i++) {
-        const bool same = strcmp(flavors[i].name, name) == 0;
+        const bool same = is_model(name, flavors[i].name);
         if (same || (name[0] == '\0' && strcmp(flavors[i].name, last) != 0)) {
             list = ty_draft_text(d, "%s%s%s", list, list[0] != '\0' ? ", " : "",
                                  same ? flavors[i].flavor : flavors[i].name);
@@ -105,7 +120,7 @@ void ty_titan_model(struct ty_flags *words)
     }
     bool any = false;
     for (size_t i = 0; i < TY_COUNT(flavors); i++) {
-        const bool same = strcmp(flavors[i].name, name) == 0;
+        const bool same = is_model(name, flavors[i].name);
         any = any || same;
         if (same && is_flavor(given, flavors[i].flavor)) {
             ty_words_set_lines(d, "model", &from, flavors[i].lines);

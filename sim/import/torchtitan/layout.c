@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sim/base/number_text.h"
 #include "sim/document/fields.h"
 
 #define PARALLEL(word) "parallelism." word
@@ -116,8 +117,13 @@ static void import_groups(struct ty_flags *words, const struct degrees *g)
     const uint32_t expert = set_degree(words, PARALLEL("expert_parallel_degree"), "layout.expert");
     const struct ty_draft_from from = ty_flags_from(words, within, TY_TITAN_RULE);
     if (expert > 1) {
+        static const char how[] = PARALLEL("expert_parallel_comm_backend");
+        const char *backend = ty_flags_text(words, how, "standard");
+        const struct ty_draft_from exchange = ty_flags_from(words, how, TY_TITAN_RULE);
         ty_draft_set(d, "layout.expert_tensor", &from, "%u",
                      (unsigned)ty_flags_count(words, within, 1));
+        ty_draft_set(d, "framework.dispatcher", &exchange, "%s",
+                     strcmp(backend, "standard") == 0 ? "alltoall" : backend);
     } else {
         ty_draft_set(d, "layout.expert_tensor", &from, "%u", (unsigned)g->tensor);
         ty_draft_explain(d, "layout.expert_tensor", "without expert ranks tensor ranks cut them");
@@ -165,6 +171,28 @@ static void import_batch(struct ty_flags *words, const struct degrees *g)
 
 /* ---- the pipeline ---- */
 
+/* ["layers.4", "layers.20"]: the layers before each point, and those behind the last one. "": none
+ * that can be read. */
+static const char *split_layers(struct ty_flags *words, uint32_t layers, uint32_t *stages)
+{
+    const struct ty_flag *points = ty_flags_get(words, PARALLEL("pipeline_parallel_split_points"));
+    const char *list = "";
+    uint32_t before = 0;
+    *stages = 1;
+    for (uint32_t i = 0; points != NULL && i < points->n_values; i++) {
+        const char *at = points->values[i].text + strcspn(points->values[i].text, "0123456789");
+        uint32_t layer = 0;
+        if (!ty_scan_number(&at, NULL, layers, &layer) || *at != '\0' || layer < before) {
+            return "";
+        }
+        list = ty_draft_text(words->draft, "%s%u, ", list, (unsigned)(layer - before));
+        before = layer;
+        ++*stages;
+    }
+    return *stages == 1 ? ""
+                        : ty_draft_text(words->draft, "%s%u", list, (unsigned)(layers - before));
+}
+
 static const struct schedule {
     const char *word, *name;
     uint32_t stages; /* of a rank, where layers_per_stage does not say */
@@ -205,7 +233,11 @@ static void import_stages(struct ty_flags *words, uint32_t pipeline, const struc
         ty_flags_count(words, PARALLEL("pipeline_parallel_last_stage_less_layers"), 1);
     const uint32_t each = ty_flags_count(words, per_stage, 0);
     const uint64_t units = (uint64_t)layers + first + last;
-    const uint64_t stages = each > 0 ? (units + each - 1) / each : (uint64_t)pipeline * s->stages;
+    uint32_t cuts;
+    const char *split = split_layers(words, layers, &cuts);
+    const uint64_t stages = split[0] != '\0' ? cuts
+                            : each > 0       ? (units + each - 1) / each
+                                             : (uint64_t)pipeline * s->stages;
     struct ty_draft_from from = ty_flags_from(words, per_stage, TY_TITAN_RULE);
     if (stages % pipeline != 0 || stages > TY_LIST_MAX) {
         ty_draft_refuse(d, &from, "%llu stages cannot be dealt to %u pipeline ranks",
@@ -214,6 +246,11 @@ static void import_stages(struct ty_flags *words, uint32_t pipeline, const struc
     }
     if (stages / pipeline > 1) {
         ty_draft_set(d, "schedule.chunks", &from, "%u", (unsigned)(stages / pipeline));
+    }
+    if (split[0] != '\0') {
+        from = ty_flags_from(words, PARALLEL("pipeline_parallel_split_points"), "");
+        ty_draft_set(d, "layout.stage_layers", &from, "[%s]", split);
+        return;
     }
     if (ty_flags_find(words, less) != NULL) {
         from = ty_flags_from(words, less, "");
@@ -275,13 +312,16 @@ static void import_recompute(struct ty_flags *words)
     } else if (strcmp(mode, "selective") != 0) {
         ty_draft_refuse(d, &from, "'%s' is none of none, full, selective", mode);
     } else if (strcmp(kind, "op") == 0) {
-        ty_draft_set(d, "layout.recompute", &by, "ffn");
+        const bool experts = ty_draft_get(d, "model.experts") != NULL;
+        const char *parts = experts ? "[ffn, norm, moe_act]" : "ffn";
+        ty_draft_set(d, "layout.recompute", &by, "%s", parts);
         ty_draft_explain(d, "layout.recompute",
                          "the nearest to op, by which every second product "
                          "runs again");
         ty_draft_remark(d, &by,
-                        "op keeps attention and every second product; no key does: recompute ffn, "
-                        "by which gate and up run again, is the nearest, and a guess");
+                        "op keeps attention and every second product; no key does: recompute %s, "
+                        "by which %s run again, is the nearest, and a guess",
+                        parts, experts ? "gate and up, norms and activations" : "gate and up");
     } else {
         const uint32_t period = ty_flags_count(words, option, 2);
         const uint32_t pipeline = ty_draft_count(d, "layout.pipeline", 1);

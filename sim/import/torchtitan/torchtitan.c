@@ -26,7 +26,6 @@ static const struct {
     {"training.data_parallel_degree", "parallelism.data_parallel_shard_degree"},
     {"training.compile", "compile.enable"},
     {"training.enable_fp8_linear", "float8.enable_float8_linear"},
-    {"training.fp8_linear", "float8.enable_float8_linear"},
 };
 
 /* Names as they are today; where a word stands keeps what it was called there. */
@@ -65,8 +64,11 @@ static void import_fp8(struct ty_flags *words)
                     ty_words_list(words, "model.converters", "quantize.linear.mx");
     const bool converted = mx || ty_words_list(words, "model.converters", "float8") ||
                            ty_words_list(words, "model.converters", "quantize.linear.float8");
-    const char *word = converted ? "model.converters" : "float8.enable_float8_linear";
-    if (!converted && !ty_words_true(words, word, false)) {
+    const char *way = ty_flags_text(words, "training.fp8_linear", ""); /* "dynamic", of 2024 */
+    const char *word = converted        ? "model.converters"
+                       : way[0] != '\0' ? "training.fp8_linear"
+                                        : "float8.enable_float8_linear";
+    if (!converted && way[0] == '\0' && !ty_words_true(words, word, false)) {
         return;
     }
     const struct ty_draft_from from = ty_flags_from(words, word, "");
