@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "sim/import/megatron/megatron.h"
+#include "sim/import/tokenizers.h"
 #include "sim/import/trainer.h"
 
 #define RULE "default of GPT-NeoX"
@@ -86,6 +87,51 @@ static const struct ty_flag_row rows[] = {
     IDLE("bias_gelu_fusion"),
     IDLE("bias_dropout_fusion"),
     IDLE("rope_fusion"),
+    NO_KEY("num_unique_layers", "layers do not share their weights here"),
+    NO_KEY("contiguous_checkpointing", "fragmentation is that of cluster.fragmentation"),
+    NO_KEY("amp*", "say the type by model.dtype"),
+    IDLE("scaled_masked_softmax_fusion"),
+    IDLE("dynamic_loss_scale"),
+    IDLE("master_addr"),
+    IDLE("use_mup"),
+    IDLE("mup_*"),
+    IDLE("opt_pos_emb_offset"),
+    IDLE("use_shared_fs"),
+    IDLE("s3_*"),
+    IDLE("label_data_paths"),
+    IDLE("weight_by_num_documents"),
+    IDLE("weighted_sampler_alpha"),
+    IDLE("memory_profiling"),
+    IDLE("profile*"),
+    IDLE("autotuning"),
+    IDLE("flops_profiler*"),
+    IDLE("char_level_ppl"),
+    IDLE("no_ssh_check"),
+    IDLE("comment"),
+    IDLE("git_hash"),
+    IDLE("include"),
+    IDLE("exclude"),
+    IDLE("zero_allow_untested_optimizer"),
+    IDLE("prescale_gradients"),
+    IDLE("csv_monitor*"),
+    IDLE("comms_logger*"),
+    IDLE("override_lr_scheduler"),
+    IDLE("use_checkpoint_lr_scheduler"),
+    IDLE("text_gen_type"),
+    IDLE("maximum_tokens"),
+    IDLE("mmap_warmup"),
+    IDLE("adlr_autoresume*"),
+    IDLE("lazy_mpu_init"),
+    IDLE("eod_mask_loss"),
+    IDLE("min_scale"),
+    IDLE("loss_scale"),
+    IDLE("apply_query_key_layer_scaling"),
+    IDLE("fp16_lm_cross_entropy"),
+    IDLE("gradient_noise_scale_*"),
+    IDLE("exit_interval"),
+    IDLE("return_data_index"),
+    IDLE("split"),
+    IDLE("use_flashattn_swiglu"),
     IDLE("rms_norm_epsilon"),
     IDLE("layernorm_epsilon"),
     IDLE("layernorm_fusion"),
@@ -272,8 +318,8 @@ static void import_vocabulary(struct ty_flags *words)
     }
     const char *file = ty_flags_text(words, "vocab_file", "");
     const char *type = ty_flags_text(words, "tokenizer_type", "GPT2BPETokenizer");
-    const bool own = strstr(file, "20B") != NULL || strstr(file, "neox") != NULL ||
-                     strcmp(type, "HFTokenizer") == 0;
+    const char *whose = NULL;
+    const bool own = strcmp(type, "HFTokenizer") == 0 && ty_tokenizer_words(file, &whose) == 0;
     if (own && ty_draft_env(words->draft, "VOCAB_SIZE") == NULL) {
         const struct ty_draft_from from = ty_flags_from(words, "vocab_file", "tokenizer_type");
         ty_flags_put(&m.flags, "--vocab-size", &from, NULL);

@@ -1,49 +1,10 @@
 /* vocabulary.c - rows of the embedding: words of the tokenizer, padded so that tensor
  * ranks get equal shares: ceil(V / (n tp)) n tp. So parameters change with the layout. */
-#include <string.h>
-#include <strings.h>
-
 #include "sim/base/number_text.h"
 #include "sim/import/megatron/megatron.h"
+#include "sim/import/tokenizers.h"
 
 #define DIVISOR 128u
-
-/* Words of tokenizers, by what their type, file or name has in it; the first that fits counts. */
-static const struct {
-    const char *has;
-    uint32_t words;
-    const char *source;
-} tokenizers[] = {
-    {"nemotron_2_256k", 256000, "Nemotron's of 256k words"},
-    {"llama-3", 128256, "Llama 3's"},
-    {"llama3", 128256, "Llama 3's"},
-    {"llama_3", 128256, "Llama 3's"},
-    {"mixtral", 32000, "Mixtral's"},
-    {"mistral", 32000, "Mistral's"},
-    {"llama", 32000, "Llama 2's"},
-    {"qwen2.5", 151665, "Qwen 2.5's"},
-    {"qwen3", 151669, "Qwen 3's"},
-    {"qwen2", 151646, "Qwen 2's"},
-    {"deepseek-v3", 128815, "DeepSeek-V3's"},
-    {"deepseek-v2", 100015, "DeepSeek-V2's"},
-    {"t5-small", 32100, "T5's"},
-    {"bigscience", 250680, "BLOOM's"},
-    {"bloom", 250680, "BLOOM's"},
-    {"tiktokenizer", 131072, "its default, 2^17"},
-    {"gpt2", 50257, "GPT-2's"},
-    {"gpt-2", 50257, "GPT-2's"},
-};
-
-static bool has(const char *text, const char *part)
-{
-    const size_t n = strlen(part);
-    for (; text != NULL && *text != '\0'; text++) {
-        if (strncasecmp(text, part, n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* What a flag says as far as it can be read: a folder in it may be unknown. */
 static const char *read_of(const struct ty_megatron *m, const char *flag)
@@ -60,12 +21,10 @@ static uint32_t words_of(struct ty_megatron *m, struct ty_draft_from *from, cons
                                         "--tokenizer-type"};
     for (size_t i = 0; i < TY_COUNT(names); i++) {
         const char *name = read_of(m, names[i]);
-        for (size_t k = 0; k < TY_COUNT(tokenizers); k++) {
-            if (has(name, tokenizers[k].has)) {
-                *from = ty_flags_from(&m->flags, names[i], "");
-                *source = tokenizers[k].source;
-                return tokenizers[k].words;
-            }
+        const uint32_t n = name != NULL ? ty_tokenizer_words(name, source) : 0;
+        if (n > 0) {
+            *from = ty_flags_from(&m->flags, names[i], "");
+            return n;
         }
     }
     /* files of a byte-pair encoding, or nothing at all: GPT2BPETokenizer was the default */
