@@ -174,6 +174,18 @@ num_processes: 4
 mixed_precision: bf16
 deepspeed_config: {deepspeed_config_file: a/zero.json}
 """
+MEGATRON = """distributed_type: MEGATRON_LM
+num_processes: 8
+mixed_precision: bf16
+megatron_lm_config:
+  megatron_lm_tp_degree: 2
+  megatron_lm_pp_degree: 2
+  megatron_lm_num_micro_batches: 4
+  megatron_lm_sequence_parallelism: true
+  megatron_lm_recompute_activations: true
+  megatron_lm_use_distributed_optimizer: true
+  megatron_lm_gradient_clipping: 1.0
+"""
 ZERO = json.dumps({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}},
                    "bf16": {"enabled": True}, "train_micro_batch_size_per_gpu": 2,
                    "gradient_accumulation_steps": 3, "train_batch_size": "auto"})
@@ -249,6 +261,11 @@ JOBS = [
      {"a.yaml": DEEPSPEED, "zero.json": ZERO, "config.json": MODEL}, [],
      {"layout.zero": "3", "layout.offload_optimizer": "cpu", "layout.micro_batch": "2",
       "layout.global_batch": "24"}, {"layout.zero": "zero_optimization.stage, zero.json:1"}),
+    ("accelerate: degrees of Megatron-LM", "accelerate", {"a.yaml": MEGATRON, "config.json": MODEL},
+     [], {"layout.tensor": "2", "layout.pipeline": "2", "layout.sequence_parallel": "true",
+          "layout.recompute": "selective", "layout.zero": "1", "layout.global_batch": "8",
+          "framework.preset": "megatron-lm"},
+     {"layout.tensor": "megatron_lm_config.megatron_lm_tp_degree, a.yaml:5"}),
     ("nemo: resolvers, chunks a rank, what is null", "nemo", {"a.yaml": NEMO}, [],
      {"cluster.nodes": "4", "model.layers": "24", "model.hidden": "1024", "model.ffn": "4096",
       "model.heads": "8", "model.kv_heads": "2", "model.sequence": "1024", "model.tied": "true",
@@ -328,8 +345,8 @@ REFUSALS = [
      ["model.model_config.num_hidden_layers: no file says it"]),
     ("accelerate: a JSON that is not there", "accelerate", {"b.yaml": DEEPSPEED.replace(
         "zero.json", "other.json")}, [], ["a/other.json is not beside this file"]),
-    ("accelerate: Megatron-LM", "accelerate",
-     {"a.yaml": "distributed_type: MEGATRON_LM\nnum_processes: 8\n"}, [], ["import megatron"]),
+    ("accelerate: what is no GPU", "accelerate",
+     {"a.yaml": "distributed_type: XLA\nnum_processes: 8\n"}, [], ["XLA is not read", "MEGATRON_LM"]),
     ("nemo: a value that is not in the file", "nemo",
      {"a.yaml": NEMO.replace("hidden_size: ${divide_ceil:2047,2}", "hidden_size: ${width}")}, [],
      ["a.yaml:11:3: model.hidden_size: its value is not known: ${width} is not in this file"]),
@@ -376,6 +393,16 @@ TOLD = [
      ["#   cfg.model.warp_drive 3, a.py:12"],
      ["a.py:2: mixtral_8x7b_pretrain_config: what this function sets is not known here",
       "a.py:12: cfg.model.warp_drive 3: not understood"]),
+    ("what has no key in the JSON that accelerate names is told as that of a script is", "accelerate",
+     {"a.yaml": DEEPSPEED, "config.json": MODEL,
+      "zero.json": ZERO.replace('"stage": 3', '"stage": 3, "zero_quantized_weights": true, '
+                                '"zero_hpz_partition_size": 8')}, [],
+     ["bf16.enabled, zero.json:1"],
+     ["zero_quantized_weights: true: weights are gathered in 16 bits",
+      "zero_hpz_partition_size: 8", "train_batch_size: auto: auto is filled in by whoever trains"]),
+    ("an unknown word of accelerate is told", "accelerate",
+     {"a.yaml": DEEPSPEED.replace("a/zero.json", "zero.json, zero_warp: 3"), "zero.json": ZERO,
+      "config.json": MODEL}, [], ["#   deepspeed_config.zero_warp 3"], []),
     ("a world in a comment counts, and is told", "torchtitan",
      {"a.toml": "# for 64 A100 GPUs\n" + TITAN.replace("degree = 4\n[act", "degree = -1\n[act")},
      [], ["preset: dgx-a100-80g", "64 GPUs"], ["64 GPUs are said there alone"]),

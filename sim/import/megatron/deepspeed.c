@@ -50,6 +50,19 @@ static void import_stage(struct ty_megatron *m)
     }
 }
 
+/* Without a batch in flags or JSON it follows from the replicas, which no word says. */
+static void note_steps(struct ty_flags *flags)
+{
+    const struct ty_flag *steps = ty_flags_find(flags, TY_DEEPSPEED_STEPS);
+    if (steps != NULL && steps->n_values > 0 &&
+        ty_flags_find(flags, "--global-batch-size") == NULL) {
+        ty_draft_remark(flags->draft, &steps->from,
+                        "%s: the batch is micro-batch x this x replicas; say it with "
+                        "layout.global_batch",
+                        steps->values[0].text);
+    }
+}
+
 static void read_job(struct ty_draft *d, struct ty_megatron *m, struct ty_shell *sh)
 {
     struct ty_deepspeed json = {.draft = d, .shell = sh, .flags = &m->flags};
@@ -58,6 +71,7 @@ static void read_job(struct ty_draft *d, struct ty_megatron *m, struct ty_shell 
     ty_carriers_variables(d, sh);
     ty_deepspeed_open(&json);
     ty_deepspeed_batch(&json);
+    note_steps(&m->flags);
     ty_megatron_import(m);
     import_stage(m);
     ty_deepspeed_import(&json);
@@ -89,6 +103,7 @@ static void read_deepspeed(struct ty_draft *d)
     find_json(d, &sh, &m.flags, &json);
     ty_deepspeed_open(&json);
     ty_deepspeed_batch(&json);
+    note_steps(&m.flags);
     ty_deepspeed_import(&json);
 }
 

@@ -7,6 +7,8 @@
 #include "sim/import/megatron/megatron.h"
 #include "sim/import/shell/shell.h"
 
+#define TY_DEEPSPEED_STEPS "--gradient-accumulation-steps"
+
 struct ty_deepspeed {
     struct ty_draft *draft;
     struct ty_shell *shell;
@@ -19,8 +21,8 @@ struct ty_deepspeed {
 
 /* Parses it. */
 void ty_deepspeed_open(struct ty_deepspeed *json);
-/* What it says of the batch, as flags where there are none: of two of micro-batch, accumulation and
- * batch the third follows. */
+/* What it says of the batch, as flags where there are none: --global-batch-size,
+ * --micro-batch-size, TY_DEEPSPEED_STEPS. */
 void ty_deepspeed_batch(struct ty_deepspeed *json);
 /* All the rest; it counts more than flags do. */
 void ty_deepspeed_import(struct ty_deepspeed *json);

@@ -162,12 +162,8 @@ void ty_deepspeed_batch(struct ty_deepspeed *j)
     if (has_micro) {
         put_flag(j, "--micro-batch-size", "train_micro_batch_size_per_gpu", micro);
     }
-    if (has_steps && !has_batch && ty_flags_find(j->flags, "--global-batch-size") == NULL) {
-        const struct value v = find(j, NULL, "gradient_accumulation_steps");
-        ty_draft_remark(j->draft, &v.from,
-                        "%.0f: the batch is micro-batch x this x replicas; say it with "
-                        "layout.global_batch",
-                        steps);
+    if (has_steps) {
+        put_flag(j, TY_DEEPSPEED_STEPS, "gradient_accumulation_steps", steps);
     }
 }
 

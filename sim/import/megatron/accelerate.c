@@ -5,12 +5,14 @@
 
 #include "sim/base/path.h"
 #include "sim/import/huggingface.h"
+#include "sim/import/megatron/deepspeed.h"
 #include "sim/import/trainer.h"
 
-#define RULE         "default of accelerate"
-#define FSDP(word)   "fsdp_config.fsdp_" word
-#define DEGREE(word) "parallelism_config.parallelism_config_" word "_size"
-#define DS(word)     "deepspeed_config." word
+#define RULE           "default of accelerate"
+#define FSDP(word)     "fsdp_config.fsdp_" word
+#define DEGREE(word)   "parallelism_config.parallelism_config_" word "_size"
+#define DS(word)       "deepspeed_config." word
+#define MEGATRON(word) "megatron_lm_config.megatron_lm_" word
 #define IDLE(name)                                                                                 \
     {                                                                                              \
         name, TY_FLAG_IDLE, NULL, NULL, NULL                                                       \
@@ -43,8 +45,18 @@ static const struct ty_flag_row rows[] = {
     TAKEN(DS("offload_param_device")),
     TAKEN(DS("deepspeed_config_file")),
     NO_KEY(DS("deepspeed_hostfile"), "nodes by name: their number is num_machines"),
-    IDLE("deepspeed_config.*"),
-    TAKEN("megatron_lm_config.*"),
+    IDLE(DS("deepspeed_*")),
+    IDLE(DS("gradient_clipping")),
+    IDLE(DS("offload_optimizer_nvme_path")),
+    IDLE(DS("offload_param_nvme_path")),
+    IDLE(DS("zero3_*")),
+    TAKEN(MEGATRON("tp_degree")),
+    TAKEN(MEGATRON("pp_degree")),
+    TAKEN(MEGATRON("num_micro_batches")),
+    TAKEN(MEGATRON("sequence_parallelism")),
+    TAKEN(MEGATRON("recompute_activations")),
+    TAKEN(MEGATRON("use_distributed_optimizer")),
+    IDLE(MEGATRON("gradient_clipping")),
     TAKEN("fp8_config.*"),
     NO_KEY("dynamo_config.*", "the compiler fuses kernels of its choice"),
     IDLE("compute_environment"),
@@ -210,7 +222,7 @@ static void import_degrees(struct ty_flags *words)
 
 /* The JSON that the file names decides over batch, types and stage; what it leaves to the trainer
  * is "auto". */
-static void read_json(struct ty_flags *words, struct ty_flags *json,
+static void open_json(struct ty_flags *words, struct ty_deepspeed *json,
                       const struct ty_draft_file *settings)
 {
     static const char word[] = DS("deepspeed_config_file");
@@ -225,26 +237,15 @@ static void read_json(struct ty_flags *words, struct ty_flags *json,
         ty_draft_refuse(d, &from, "%s is not beside this file; name it as a further file", path);
         return;
     }
-    ty_words_read(json, file);
+    json->file = file->path;
+    json->plain = file->text;
+    ty_deepspeed_open(json);
 }
 
 static bool is_auto(const struct ty_flags *words, const char *name)
 {
     const struct ty_flag *word = ty_flags_find(words, name);
     return word == NULL || word->n_values == 0 || strcmp(word->values[0].text, "auto") == 0;
-}
-
-static void import_json_types(struct ty_flags *json)
-{
-    static const struct {
-        const char *word, *type;
-    } types[] = {{"fp16.enabled", "fp16"}, {"bf16.enabled", "bf16"}, {"bfloat16.enabled", "bf16"}};
-    for (size_t i = 0; i < TY_COUNT(types); i++) {
-        if (!is_auto(json, types[i].word) && ty_words_true(json, types[i].word, false)) {
-            const struct ty_draft_from from = ty_flags_from(json, types[i].word, "");
-            ty_draft_set(json->draft, "model.dtype", &from, "%s", types[i].type);
-        }
-    }
 }
 
 static void set_away(struct ty_flags *words, const char *name, const char *key)
@@ -256,58 +257,60 @@ static void set_away(struct ty_flags *words, const char *name, const char *key)
     }
 }
 
-/* What is in the JSON, in the YAML, or in both; the JSON counts. */
-static void import_deepspeed(struct ty_flags *words, struct ty_flags *json)
+/* What the YAML says, and the JSON that it names, which counts. */
+static void import_deepspeed(struct ty_flags *words, struct ty_deepspeed *json)
 {
+    static const char stage[] = DS("zero_stage");
     struct ty_draft *d = words->draft;
     const struct ty_draft_from stack = ty_flags_from(words, "distributed_type", "");
-    const bool told = !is_auto(json, "zero_optimization.stage");
-    struct ty_flags *by = told ? json : words;
-    const char *stage = told ? "zero_optimization.stage" : DS("zero_stage");
     ty_draft_set(d, "framework.preset", &stack, "megatron-deepspeed");
-    const struct ty_draft_from from = ty_flags_from(by, stage, "default of DeepSpeed");
-    ty_draft_set(d, "layout.zero", &from, "%u",
-                 (unsigned)ty_flags_count(by, stage, told || json->n > 0 ? 0 : 2));
+    if (json->doc.root == NULL || !is_auto(words, stage)) {
+        const struct ty_draft_from from = ty_flags_from(words, stage, RULE);
+        ty_draft_set(d, "layout.zero", &from, "%u", (unsigned)ty_flags_count(words, stage, 2));
+    }
     set_away(words, DS("offload_optimizer_device"), "layout.offload_optimizer");
     set_away(words, DS("offload_param_device"), "layout.offload_parameters");
-    set_away(json, "zero_optimization.offload_optimizer.device", "layout.offload_optimizer");
-    set_away(json, "zero_optimization.offload_param.device", "layout.offload_parameters");
-    import_json_types(json);
+    ty_deepspeed_batch(json);
+    ty_deepspeed_import(json);
 }
 
-/* Words of the JSON that no step depends on, and those that only say "auto". */
-static const struct ty_flag_row json_rows[] = {
-    TAKEN("zero_optimization.stage"),
-    TAKEN("zero_optimization.offload_optimizer.device"),
-    TAKEN("zero_optimization.offload_param.device"),
-    IDLE("zero_optimization.*"),
-    TAKEN("fp16.enabled"),
-    TAKEN("bf16.enabled"),
-    TAKEN("bfloat16.enabled"),
-    IDLE("fp16.*"),
-    IDLE("bf16.*"),
-    TAKEN("gradient_accumulation_steps"),
-    TAKEN("train_batch_size"),
-    TAKEN("train_micro_batch_size_per_gpu"),
-    IDLE("optimizer.*"),
-    IDLE("scheduler.*"),
-    IDLE("gradient_clipping"),
-    IDLE("steps_per_print"),
-    IDLE("wall_clock_breakdown"),
-    IDLE("zero_allow_untested_optimizer"),
-    IDLE("flops_profiler.*"),
-    IDLE("prescale_gradients"),
-    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
-};
+/* ---- Megatron-LM ---- */
+
+static void import_megatron(struct ty_flags *words)
+{
+    static const struct {
+        const char *word, *key, *yes, *no;
+    } switches[] = {
+        {MEGATRON("sequence_parallelism"), "layout.sequence_parallel", "true", "false"},
+        {MEGATRON("recompute_activations"), "layout.recompute", "selective", "none"},
+        {MEGATRON("use_distributed_optimizer"), "layout.zero", "1", "0"},
+    };
+    struct ty_draft *d = words->draft;
+    const struct ty_draft_from stack = ty_flags_from(words, "distributed_type", "");
+    ty_draft_set(d, "framework.preset", &stack, "megatron-lm");
+    ty_flags_set_count(words, MEGATRON("tp_degree"), "layout.tensor");
+    ty_flags_set_count(words, MEGATRON("pp_degree"), "layout.pipeline");
+    for (size_t i = 0; i < TY_COUNT(switches); i++) {
+        const struct ty_draft_from from = ty_flags_from(words, switches[i].word, RULE);
+        ty_draft_set(d, switches[i].key, &from, "%s",
+                     ty_words_true(words, switches[i].word, false) ? switches[i].yes
+                                                                   : switches[i].no);
+    }
+    if (ty_draft_count(d, "layout.tensor", 1) == 1) { /* one rank is no group */
+        const struct ty_draft_from from = ty_flags_from(words, switches[0].word, RULE);
+        ty_draft_set(d, "layout.sequence_parallel", &from, "false");
+    }
+}
 
 /* Times that a GPU works before an update; 0: no file says it. */
 static uint32_t accumulation(struct ty_flags *words, struct ty_flags *json)
 {
-    if (!is_auto(json, "gradient_accumulation_steps")) {
-        return ty_flags_count(json, "gradient_accumulation_steps", 0);
-    }
     static const char *const names[] = {DS("gradient_accumulation_steps"),
+                                        MEGATRON("num_micro_batches"),
                                         "gradient_accumulation_steps"};
+    if (ty_flags_find(json, TY_DEEPSPEED_STEPS) != NULL) {
+        return ty_flags_count(json, TY_DEEPSPEED_STEPS, 0);
+    }
     for (size_t i = 0; i < TY_COUNT(names); i++) {
         if (!is_auto(words, names[i])) {
             return ty_flags_count(words, names[i], 0);
@@ -316,24 +319,24 @@ static uint32_t accumulation(struct ty_flags *words, struct ty_flags *json)
     return 0;
 }
 
+/* Of batch, micro-batch and accumulation what the JSON leaves out follows. */
 static void import_batch(struct ty_flags *words, struct ty_flags *json)
 {
+    static const char batch_flag[] = "--global-batch-size", micro_flag[] = "--micro-batch-size";
     struct ty_draft *d = words->draft;
     const uint32_t steps = accumulation(words, json);
-    const uint32_t replicas = ty_trainer_replicas(d);
-    const bool micro = !is_auto(json, "train_micro_batch_size_per_gpu");
-    const bool all = !is_auto(json, "train_batch_size");
+    const bool micro = ty_flags_find(json, micro_flag) != NULL;
+    const bool all = ty_flags_find(json, batch_flag) != NULL;
     if (!micro && !all) {
         ty_trainer_batch(d, steps);
         return;
     }
-    const uint64_t each = (uint64_t)replicas * (steps > 0 ? steps : 1);
-    const uint64_t batch = all ? ty_flags_count(json, "train_batch_size", 0)
-                               : each * ty_flags_count(json, "train_micro_batch_size_per_gpu", 0);
-    const uint64_t one = micro ? ty_flags_count(json, "train_micro_batch_size_per_gpu", 0)
-                               : (each > 0 ? batch / each : 0);
-    const struct ty_draft_from from =
-        ty_flags_from(json, all ? "train_batch_size" : "train_micro_batch_size_per_gpu", "");
+    const uint64_t each = (uint64_t)ty_trainer_replicas(d) * (steps > 0 ? steps : 1);
+    const uint64_t batch =
+        all ? ty_flags_count(json, batch_flag, 0) : each * ty_flags_count(json, micro_flag, 0);
+    const uint64_t one =
+        micro ? ty_flags_count(json, micro_flag, 0) : (each > 0 ? batch / each : 0);
+    const struct ty_draft_from from = ty_flags_from(json, all ? batch_flag : micro_flag, "");
     if (one > 0 && batch > 0) {
         ty_draft_set(d, "layout.micro_batch", &from, "%llu", (unsigned long long)one);
         ty_draft_set(d, "layout.global_batch", &from, "%llu", (unsigned long long)batch);
@@ -345,7 +348,8 @@ static void import_batch(struct ty_flags *words, struct ty_flags *json)
 static void import_settings(struct ty_flags *words, const struct ty_draft_file *file)
 {
     struct ty_draft *d = words->draft;
-    struct ty_flags json = {.draft = d};
+    struct ty_flags batch = {.draft = d};
+    struct ty_deepspeed json = {.draft = d, .flags = &batch};
     const char *type = ty_flags_text(words, "distributed_type", "NO");
     const struct ty_draft_from from = ty_flags_from(words, "distributed_type", RULE);
     import_world(words);
@@ -353,20 +357,20 @@ static void import_settings(struct ty_flags *words, const struct ty_draft_file *
     if (strcasecmp(type, "FSDP") == 0) {
         import_fsdp(words);
     } else if (strcasecmp(type, "DEEPSPEED") == 0) {
-        read_json(words, &json, file);
+        open_json(words, &json, file);
         import_deepspeed(words, &json);
+    } else if (strcasecmp(type, "MEGATRON_LM") == 0) {
+        import_megatron(words);
     } else if (strcasecmp(type, "MULTI_GPU") == 0 || strcasecmp(type, "NO") == 0) {
         ty_draft_set(d, "framework.preset", &from, "ddp");
         ty_draft_set(d, "layout.zero", &from, "0");
     } else {
-        ty_draft_refuse(d, &from, "%s is not read; FSDP, DEEPSPEED and MULTI_GPU are%s", type,
-                        strcasecmp(type, "MEGATRON_LM") == 0
-                            ? ", and Megatron-LM's flags by import megatron"
-                            : "");
+        ty_draft_refuse(d, &from, "%s is not read; FSDP, DEEPSPEED, MEGATRON_LM and MULTI_GPU are",
+                        type);
     }
     import_types(words);
     if (ty_draft_get(d, "model.layers") != NULL) {
-        import_batch(words, &json);
+        import_batch(words, &batch);
     } else {
         const struct ty_draft_from none = {.word = ty_path_name(file->path)};
         ty_draft_remark(d, &none,
@@ -376,7 +380,6 @@ static void import_settings(struct ty_flags *words, const struct ty_draft_file *
                         (unsigned)d->gpus);
     }
     ty_flags_apply(words, rows, NULL);
-    ty_flags_apply(&json, json_rows, NULL);
 }
 
 static void read_accelerate(struct ty_draft *d)
