@@ -565,12 +565,43 @@ struct ty_schedule_options {
 TY_API int ty_schedule_show(const struct ty_schedule_options *options, char **text,
                             struct ty_err *err);
 
+/* Of two passes that overlap, in one slot of a rank's order, each has a row. */
+enum ty_slot_half {
+    TY_SLOT_WHOLE,
+    TY_SLOT_FIRST,
+    TY_SLOT_SECOND
+};
+
+/* What the ranks of a schedule do when, as columns: a row for every pass, rank by rank, in the
+ * order of each. All of it belongs to the object. */
+struct ty_schedule_passes {
+    size_t n;               /* rows: length of every column */
+    const double *start;    /* of its slot, in units of --times */
+    const double *duration; /* of its slot */
+    const uint16_t *micro_batch;
+    const uint16_t *stage;    /* virtual */
+    const char *phase;        /* 'F', 'B', 'I', 'W' */
+    const uint8_t *slice;     /* of the sequence */
+    const uint8_t *direction; /* 1: of the second pipe of a two-way schedule */
+    const uint8_t *half;      /* enum ty_slot_half */
+    const uint32_t *first;    /* [n_ranks + 1]: rows of rank r are first[r] .. first[r + 1] - 1 */
+    uint32_t n_ranks;
+    const char *figures; /* format "json", without the lists that the columns are */
+};
+
+/* `shared`: the times are of a whole stage, whatever it is cut into, and the stages equal parts of
+ * the model, as ty_schedule_compare takes them. options->format is not read. As for
+ * ty_schedule_show. */
+TY_API int ty_schedule_passes(const struct ty_schedule_options *options, bool shared,
+                              struct ty_schedule_passes **passes, struct ty_err *err);
+TY_API void ty_schedule_passes_free(struct ty_schedule_passes *passes);
+
 /* What a large schedule would take of this machine's memory, to be freed; NULL: little. */
 TY_API int ty_schedule_advice(const struct ty_schedule_options *o, char **advice, struct ty_err *);
 
 /* Several: a table and stacked Gantt charts on one time axis (format "svg": a picture of the
  * charts, "json": the table). options->name is a list "gpipe,1f1b,zb-v", options->times are of a
- * whole stage, whatever it is cut into. */
+ * whole stage, whatever it is cut into, options->stages of as many equal parts of the model. */
 TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
                                struct ty_err *err);
 

@@ -23,21 +23,6 @@ struct comparison {
     ty_ps longest;
 };
 
-/* The chunks and slices that were given are of those schedules that can have them. */
-static struct ty_schedule_options shape_for(const struct ty_schedule_options *o,
-                                            const struct ty_sched *sched, const char *name)
-{
-    struct ty_schedule_options own = *o;
-    own.name = name;
-    if (sched == NULL) { /* a file: its times are of one virtual stage */
-        own.chunks = own.slices = 1;
-    } else {
-        own.chunks = ty_sched_chunks_of(sched, sched->chunks > 0 ? 0 : o->chunks);
-        own.slices = ty_sched_slices_of(sched, sched->sliced ? o->slices : 0);
-    }
-    return own;
-}
-
 static int add(struct comparison *c, const struct ty_schedule_options *o, const char *name,
                struct ty_err *err)
 {
@@ -45,10 +30,8 @@ static int add(struct comparison *c, const struct ty_schedule_options *o, const 
         return ty_fail(err, TY_EUSAGE, "--compare: more than %u schedules; name fewer",
                        COMPARE_MAX);
     }
-    const struct ty_schedule_options own = shape_for(o, ty_sched_find(name), name);
-    const double pieces = (double)own.chunks * own.slices;
-    const int rc = ty_sched_run(&c->run[c->n], &own, pieces, err);
-    c->pieces[c->n++] = pieces; /* counted in any case: it has to be released */
+    const int rc = ty_sched_run_shared(&c->run[c->n], o, name, &c->pieces[c->n], err);
+    c->n++; /* counted in any case: it has to be released */
     if (rc < 0) {
         return rc;
     }

@@ -230,35 +230,15 @@ static int stretch(struct ty_sched_run *r, const double *factors, uint32_t n,
     return 0;
 }
 
-/* Reads --stages, a factor for each virtual stage, into the durations. */
-static int read_stages(struct ty_sched_run *r, const char *text, struct ty_sched_durations *d,
-                       struct ty_err *err)
+/* --stages into the durations. */
+static int read_stages(struct ty_sched_run *r, const char *text, bool shared,
+                       struct ty_sched_durations *d, struct ty_err *err)
 {
     const uint32_t n = ty_sched_stages(&r->shape);
-    double *factors = ty_arena_array(&r->arena, double, n);
-    if (factors == NULL) {
-        return ty_fail_memory(err);
-    }
-    const char *at = text;
-    uint32_t i = 0;
-    for (; at != NULL && i < n; i++) {
-        char part[32], why[160];
-        const size_t len = strcspn(at, ",");
-        (void)snprintf(part, sizeof(part), "%.*s", (int)len, at);
-        if (len >= sizeof(part) ||
-            ty_quantity_parse(part, TY_DIM_COUNT, &factors[i], why, sizeof(why)) < 0 ||
-            !(factors[i] >= 0) || factors[i] > 1e3) {
-            return ty_fail(err, TY_EUSAGE,
-                           "--stages %s: not a factor from 0 to 1000; write one, such as 1.5",
-                           part);
-        }
-        at = at[len] == ',' ? at + len + 1 : NULL;
-    }
-    if (at != NULL || i < n) {
-        return ty_fail(err, TY_EUSAGE,
-                       "--stages %s: give a factor for each of the %u virtual stages, in the order "
-                       "in which a micro-batch visits them",
-                       text, (unsigned)n);
+    double *factors;
+    const int rc = ty_sched_stage_factors(text, n, shared, &r->arena, &factors, err);
+    if (rc < 0) {
+        return rc;
     }
     if (d->overlap != UINT64_MAX) {
         return ty_fail(err, TY_EUSAGE,
@@ -268,7 +248,7 @@ static int read_stages(struct ty_sched_run *r, const char *text, struct ty_sched
     return stretch(r, factors, n, d, err);
 }
 
-static int execute(struct ty_sched_run *r, const char *stages, struct ty_err *err)
+static int execute(struct ty_sched_run *r, const char *stages, bool shared, struct ty_err *err)
 {
     const struct ty_sched_times *t = &r->times;
     struct ty_sched_durations d = {
@@ -279,7 +259,7 @@ static int execute(struct ty_sched_run *r, const char *stages, struct ty_err *er
         .overlap = t->overlap < 0 ? UINT64_MAX : to_ps(t->overlap),
         .edge = to_ps(t->edge),
     };
-    int rc = stages != NULL ? read_stages(r, stages, &d, err) : 0;
+    int rc = stages != NULL ? read_stages(r, stages, shared, &d, err) : 0;
     if (rc == 0) {
         rc = ty_sched_program_of(&r->program, r->placement, &r->shape, &r->slots, &d, &r->arena,
                                  err);
@@ -380,8 +360,8 @@ static int generate(struct ty_sched_run *r, const struct ty_schedule_options *o,
     return rc == 0 ? check_memory(r, slots - 2 * pieces_of(&r->shape), err) : rc;
 }
 
-int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, double pieces,
-                 struct ty_err *err)
+static int run_pieces(struct ty_sched_run *r, const struct ty_schedule_options *o, double pieces,
+                      bool shared, struct ty_err *err)
 {
     *r = (struct ty_sched_run){.sched = NULL};
     int rc = parse_times(o->times, &r->times, err);
@@ -389,7 +369,29 @@ int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, do
     if (rc == 0) {
         rc = o->text != NULL || is_file(o->name) ? read_file(r, o, err) : generate(r, o, err);
     }
-    return rc == 0 ? execute(r, o->stages, err) : rc;
+    return rc == 0 ? execute(r, o->stages, shared, err) : rc;
+}
+
+int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, struct ty_err *err)
+{
+    return run_pieces(r, o, 1, false, err);
+}
+
+/* The chunks and slices that were given are of those schedules that can have them. */
+int ty_sched_run_shared(struct ty_sched_run *r, const struct ty_schedule_options *o,
+                        const char *name, double *pieces, struct ty_err *err)
+{
+    struct ty_schedule_options own = *o;
+    const struct ty_sched *sched = ty_sched_find(name);
+    own.name = name;
+    if (sched == NULL) { /* a file: its times are of one virtual stage */
+        own.chunks = own.slices = 1;
+    } else {
+        own.chunks = ty_sched_chunks_of(sched, sched->chunks > 0 ? 0 : o->chunks);
+        own.slices = ty_sched_slices_of(sched, sched->sliced ? o->slices : 0);
+    }
+    *pieces = (double)own.chunks * own.slices;
+    return run_pieces(r, &own, *pieces, true, err);
 }
 
 void ty_sched_run_release(struct ty_sched_run *r)

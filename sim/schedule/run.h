@@ -32,10 +32,14 @@ struct ty_sched_summary {
     uint64_t messages;
 };
 
-/* Reads options, generates, executes. The given times are of `pieces` passes (1: as the contract
- * says, of one virtual stage). Release in any case. */
-int ty_sched_run(struct ty_sched_run *run, const struct ty_schedule_options *options, double pieces,
+/* Reads options, generates, executes. The given times are of one virtual stage, as the contract
+ * says. Release in any case. */
+int ty_sched_run(struct ty_sched_run *run, const struct ty_schedule_options *options,
                  struct ty_err *err);
+/* The same of `name` beside others that do the same work: times are those of a whole stage, which
+ * this one works through in *pieces; stages are equal parts of the model. */
+int ty_sched_run_shared(struct ty_sched_run *run, const struct ty_schedule_options *options,
+                        const char *name, double *pieces, struct ty_err *err);
 void ty_sched_run_release(struct ty_sched_run *run);
 
 void ty_sched_summarise(const struct ty_sched_run *run, struct ty_sched_summary *out);
@@ -47,6 +51,11 @@ void ty_sched_describe(const struct ty_sched_run *run, struct ty_text *out);
 int ty_sched_svg(const struct ty_sched_run *const *runs, uint32_t n,
                  const struct ty_schedule_options *options, struct ty_text *out,
                  struct ty_err *err);
+
+/* factors[n], kept in the arena, of --stages: one for each virtual stage; or, where `shared`, for
+ * each of some equal parts of the model, of which a stage has the mean of those that it covers. */
+int ty_sched_stage_factors(const char *text, uint32_t n, bool shared, struct ty_arena *arena,
+                           double **factors, struct ty_err *err);
 
 /* Units of --times. */
 static inline double ty_sched_units(ty_ps t)

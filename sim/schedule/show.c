@@ -1,13 +1,14 @@
 /* show.c - `trainyard schedule`: a pipeline schedule by itself, for people and for
  * scripts. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/orders/csv.h"
 #include "model/orders/text.h"
 #include "sim/base/text.h"
 #include "sim/document/json.h"
-#include "sim/schedule/run.h"
+#include "sim/schedule/passes.h"
 #include "traces/view/gantt.h"
 
 /* ---- for people ---- */
@@ -125,59 +126,39 @@ static uint32_t put_slot(const struct ty_rank_slots *order, uint32_t i, struct t
     return 2;
 }
 
-/* What a rank does when. */
-struct rank_times {
-    ty_ps busy, first, last; /* how long it computes; from its first pass to its last */
-};
-
-/* When each slot of a rank starts, or how long it takes: the halves of a pair are one. */
-static struct rank_times put_times(const struct ty_sched_run *r, uint32_t rank, bool durations,
-                                   struct ty_json *j)
+/* A number for each slot of a rank. */
+static void put_times(const struct ty_schedule_passes *c, uint32_t rank, const char *key,
+                      const double *times, struct ty_json *j)
 {
-    const struct ty_rank_slots *order = &r->slots.rank[rank];
-    struct ty_span_cursor cursor = ty_spans_of(&r->timeline, rank);
-    struct rank_times times = {.first = r->timeline.makespan};
-    struct ty_span span;
-    ty_ps half = 0;
-    uint32_t atom = 0;
-    ty_json_array(j, durations ? "duration" : "start");
-    while (ty_span_next(&cursor, &span)) {
-        if (span.op->stream != TY_STREAM_COMPUTE) {
-            continue;
+    ty_json_array(j, key);
+    for (uint32_t i = c->first[rank]; i < c->first[rank + 1]; i++) {
+        if (c->half[i] != TY_SLOT_SECOND) {
+            ty_json_real(j, NULL, times[i]);
         }
-        const bool second = atom > 0 && order->slot[atom - 1].paired;
-        const bool first = order->slot[atom].paired && atom + 1 < order->n;
-        if (!durations && !second) {
-            ty_json_real(j, NULL, ty_sched_units(span.start));
-        } else if (durations && !first) {
-            ty_json_real(j, NULL, ty_sched_units(half + span.dur));
-        }
-        half = first ? span.dur : 0;
-        times.busy += span.dur;
-        times.first = span.start < times.first ? span.start : times.first;
-        times.last = span.start + span.dur;
-        atom++;
     }
     ty_json_end(j);
-    return times;
 }
 
-static void put_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_json *j)
+static void put_rank(const struct ty_sched_run *r, const struct ty_sched_passes *passes,
+                     uint32_t rank, bool lists, struct ty_json *j)
 {
     const struct ty_rank_slots *order = &r->slots.rank[rank];
+    const struct ty_sched_rank_times *t = &passes->ranks[rank];
     ty_json_object(j, NULL);
     ty_json_whole(j, "rank", rank);
-    ty_json_array(j, "actions");
-    for (uint32_t i = 0; i < order->n;) {
-        i += put_slot(order, i, j);
+    if (lists) {
+        ty_json_array(j, "actions");
+        for (uint32_t i = 0; i < order->n;) {
+            i += put_slot(order, i, j);
+        }
+        ty_json_end(j);
+        put_times(&passes->public, rank, "start", passes->public.start, j);
+        put_times(&passes->public, rank, "duration", passes->public.duration, j);
     }
-    ty_json_end(j);
-    const struct rank_times t = put_times(r, rank, false, j);
-    (void)put_times(r, rank, true, j);
-    ty_json_real(j, "busy", ty_sched_units(t.busy));
-    ty_json_real(j, "fill", ty_sched_units(t.first));
-    ty_json_real(j, "stall", ty_sched_units(t.last - t.first - t.busy));
-    ty_json_real(j, "drain", ty_sched_units(r->timeline.makespan - t.last));
+    ty_json_real(j, "busy", ty_sched_units(t->busy));
+    ty_json_real(j, "fill", ty_sched_units(t->first));
+    ty_json_real(j, "stall", ty_sched_units(t->last - t->first - t->busy));
+    ty_json_real(j, "drain", ty_sched_units(r->timeline.makespan - t->last));
     ty_json_whole(j, "peak_rel_I", ty_slots_peak(order, TY_PHASE_DGRAD));
     ty_json_whole(j, "peak_rel_W", ty_slots_peak(order, TY_PHASE_WGRAD));
     ty_json_end(j);
@@ -197,7 +178,9 @@ static void put_formula(const struct ty_sched_run *r, const struct ty_sched_summ
     ty_json_end(j);
 }
 
-static void write_json(const struct ty_sched_run *r, struct ty_text *t)
+/* `lists`: with what each rank does when. */
+static void put_json(const struct ty_sched_run *r, const struct ty_sched_passes *passes, bool lists,
+                     struct ty_text *t)
 {
     struct ty_json j = ty_json_to_text(t);
     struct ty_sched_summary s;
@@ -218,11 +201,22 @@ static void write_json(const struct ty_sched_run *r, struct ty_text *t)
     ty_json_array(&j, "ranks");
     ty_json_lines(&j);
     for (uint32_t rank = 0; rank < r->shape.p; rank++) {
-        put_rank(r, rank, &j);
+        put_rank(r, passes, rank, lists, &j);
     }
     ty_json_end(&j);
     ty_json_end(&j);
     ty_text_bytes(t, "\n", 1);
+}
+
+static int write_json(const struct ty_sched_run *r, struct ty_text *t, struct ty_err *err)
+{
+    struct ty_sched_passes passes = {.ranks = NULL};
+    const int rc = ty_sched_passes_fill(&passes, r, err);
+    if (rc == 0) {
+        put_json(r, &passes, true, t);
+    }
+    ty_arena_release(&passes.arena);
+    return rc;
 }
 
 static int show(const struct ty_sched_run *r, const struct ty_schedule_options *options,
@@ -239,10 +233,9 @@ static int show(const struct ty_sched_run *r, const struct ty_schedule_options *
     }
     if (strcmp(format, "slots") == 0) {
         ty_slots_write_text(&r->slots, t);
-    } else {
-        write_json(r, t);
+        return 0;
     }
-    return 0;
+    return write_json(r, t, err);
 }
 
 static int check_format(const char *format, struct ty_err *err)
@@ -264,7 +257,7 @@ int ty_schedule_show(const struct ty_schedule_options *options, char **text, str
     *text = NULL;
     int rc = check_format(format, err);
     if (rc == 0) {
-        rc = ty_sched_run(&run, options, 1, err);
+        rc = ty_sched_run(&run, options, err);
     }
     if (rc == 0) {
         rc = show(&run, options, format, &t, err);
@@ -276,4 +269,48 @@ int ty_schedule_show(const struct ty_schedule_options *options, char **text, str
     ty_text_release(&t);
     ty_sched_run_release(&run);
     return rc;
+}
+
+static int make_passes(struct ty_sched_passes *passes, const struct ty_sched_run *run,
+                       struct ty_err *err)
+{
+    struct ty_text t = {.data = NULL};
+    int rc = ty_sched_passes_fill(passes, run, err);
+    if (rc == 0) {
+        put_json(run, passes, false, &t);
+        passes->public.figures = t.failed ? NULL : ty_arena_strndup(&passes->arena, t.data, t.len);
+        rc = passes->public.figures != NULL ? 0 : ty_fail_memory(err);
+    }
+    ty_text_release(&t);
+    return rc;
+}
+
+int ty_schedule_passes(const struct ty_schedule_options *options, bool shared,
+                       struct ty_schedule_passes **out, struct ty_err *err)
+{
+    struct ty_sched_run run = {.sched = NULL};
+    double pieces;
+    *out = NULL;
+    int rc = shared ? ty_sched_run_shared(&run, options, options->name, &pieces, err)
+                    : ty_sched_run(&run, options, err);
+    struct ty_sched_passes *passes = rc == 0 ? calloc(1, sizeof(*passes)) : NULL;
+    if (rc == 0) {
+        rc = passes != NULL ? make_passes(passes, &run, err) : ty_fail_memory(err);
+    }
+    ty_sched_run_release(&run);
+    if (rc < 0) {
+        ty_schedule_passes_free(passes != NULL ? &passes->public : NULL);
+        return rc;
+    }
+    *out = &passes->public;
+    return 0;
+}
+
+void ty_schedule_passes_free(struct ty_schedule_passes *public)
+{
+    if (public != NULL) {
+        struct ty_sched_passes *passes = (struct ty_sched_passes *)(void *)public;
+        ty_arena_release(&passes->arena);
+        free(passes);
+    }
 }

@@ -327,7 +327,7 @@ START_TEST(a_fault_ends_with_one_status_whoever_meets_it)
             const int as_run = ty_run_execute(run, NULL, &err);
             err = (struct ty_err)TY_ERR_NONE;
             const int as_drawn =
-                ty_sched_run(&drawn, &(struct ty_schedule_options){.name = path}, 1, &err);
+                ty_sched_run(&drawn, &(struct ty_schedule_options){.name = path}, &err);
             ck_assert_msg(as_run == as_drawn, "%d, %d\n%s%s", as_run, as_drawn, text.data,
                           err.text);
             ck_assert_int_eq(ty_run_schedule_check(run, &err), as_run);

@@ -153,6 +153,64 @@ START_TEST(what_is_not_there_is_not_handed_out)
 }
 END_TEST
 
+/* Two halves share the time of their slot, and begin together. */
+START_TEST(passes_of_a_schedule_are_rows)
+{
+    struct ty_schedule_passes *c;
+    const struct ty_schedule_options alone = {.name = "1f1b", .pipeline = 2, .micro_batches = 2};
+    ck_assert_int_eq(ty_schedule_passes(&alone, false, &c, NULL), 0);
+    ck_assert_uint_eq(c->n_ranks, 2);
+    ck_assert_uint_eq(c->n, 8);
+    ck_assert_uint_eq(c->first[1], 4);
+    ck_assert_mem_eq(c->phase, "FFBBFBFB", 8);
+    ck_assert(c->start[4] == 1 && c->duration[5] == 2 && c->start[3] == 7);
+    ck_assert_ptr_nonnull(strstr(c->figures, "\"makespan\": 9"));
+    ck_assert_ptr_null(strstr(c->figures, "actions"));
+    ty_schedule_passes_free(c);
+
+    const struct ty_schedule_options pairs = {
+        .name = "dualpipe", .pipeline = 4, .micro_batches = 8};
+    uint32_t seconds = 0;
+    ck_assert_int_eq(ty_schedule_passes(&pairs, false, &c, NULL), 0);
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->half[i] == TY_SLOT_SECOND) {
+            ck_assert_uint_eq(c->half[i - 1], TY_SLOT_FIRST);
+            ck_assert(c->start[i] == c->start[i - 1] && c->duration[i] == c->duration[i - 1]);
+            ck_assert(c->duration[i] == 3);
+            seconds++;
+        }
+    }
+    ck_assert_uint_gt(seconds, 0);
+    ty_schedule_passes_free(c);
+    ty_schedule_passes_free(NULL);
+}
+END_TEST
+
+/* Of a model whose second half takes twice as long, cut into two stages or four: the same work. */
+START_TEST(stages_that_are_shared_are_parts_of_the_model)
+{
+    const struct ty_schedule_options two = {
+        .name = "1f1b", .pipeline = 2, .micro_batches = 4, .stages = "1,2"};
+    struct ty_schedule_options four = two;
+    struct ty_schedule_passes *one, *other;
+    four.name = "zb-v";
+    ck_assert_int_eq(ty_schedule_passes(&two, true, &one, NULL), 0);
+    ck_assert_int_eq(ty_schedule_passes(&four, true, &other, NULL), 0);
+    double work[2] = {0, 0};
+    for (size_t i = 0; i < one->n; i++) {
+        work[0] += one->duration[i];
+    }
+    for (size_t i = 0; i < other->n; i++) {
+        work[1] += other->duration[i];
+    }
+    ck_assert(work[0] == 4 * 3 * 3 && work[1] == work[0]);
+    ty_schedule_passes_free(one);
+    ty_schedule_passes_free(other);
+    ck_assert_int_lt(ty_schedule_passes(&four, false, &other, NULL), 0);
+    ck_assert_ptr_null(other);
+}
+END_TEST
+
 START_TEST(a_text_is_made_fit_to_be_shown_in_place)
 {
     char text[] = "a\x1b[2J\n\xFF\xC2\x9B.";
@@ -163,6 +221,7 @@ END_TEST
 
 TY_SUITE("api", messages_add_up_until_they_are_cleared,
          an_engine_that_there_is_not_leaves_the_run_as_it_was, options_may_be_left_out,
-         what_is_asked_too_early_is_refused_and_nothing_handed_out,
-         what_is_not_there_is_not_handed_out, a_text_is_made_fit_to_be_shown_in_place,
+         what_is_asked_too_early_is_refused_and_nothing_handed_out, passes_of_a_schedule_are_rows,
+         stages_that_are_shared_are_parts_of_the_model, what_is_not_there_is_not_handed_out,
+         a_text_is_made_fit_to_be_shown_in_place,
          a_text_takes_the_place_of_a_file_and_messages_call_it_by_its_name)

@@ -1,0 +1,22 @@
+/* passes.h - what the ranks of an executed schedule do when: columns, a row for every pass. */
+#ifndef TY_SCHEDULE_PASSES_H
+#define TY_SCHEDULE_PASSES_H
+
+#include "sim/schedule/run.h"
+
+/* What a rank does when. */
+struct ty_sched_rank_times {
+    ty_ps busy, first, last; /* how long it computes; from its first pass to its last */
+};
+
+struct ty_sched_passes {
+    struct ty_schedule_passes public; /* first: what is handed out is a pointer to it */
+    struct ty_arena arena;            /* owns the columns */
+    struct ty_sched_rank_times *ranks;
+};
+
+/* Fills all but public.figures of a zeroed object. Release in any case. */
+int ty_sched_passes_fill(struct ty_sched_passes *passes, const struct ty_sched_run *run,
+                         struct ty_err *err);
+
+#endif
