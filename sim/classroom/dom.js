@@ -105,14 +105,17 @@ const tips = {
   },
 };
 
-/* A canvas in the points of its screen; returns its context, cleared, with `width` of the page. */
+/* A canvas in the points of its screen; returns its context, cleared, with `width` of the page. A canvas that
+ * keeps its size is not laid out again. */
 function canvasOf(canvas, height) {
-  const sharp = window.devicePixelRatio || 1, width = canvas.clientWidth;
-  canvas.style.height = `${height}px`;
-  canvas.width = Math.round(width * sharp);
-  canvas.height = Math.round(height * sharp);
-  const context = canvas.getContext('2d');
+  const sharp = window.devicePixelRatio || 1, width = canvas.clientWidth, context = canvas.getContext('2d');
+  const points = [Math.round(width * sharp), Math.round(height * sharp)];
+  if (canvas.width !== points[0] || canvas.height !== points[1]) {
+    [canvas.width, canvas.height] = points;
+    canvas.style.height = `${height}px`;
+  }
   context.setTransform(sharp, 0, 0, sharp, 0, 0);
+  context.clearRect(0, 0, width, height);
   return {context, width};
 }
 

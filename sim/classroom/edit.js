@@ -4,26 +4,7 @@
 const EDIT_KEYS = 'Alt with left and right moves the chosen pass; or drag it along its rank.';
 const LOOK_KEYS = [['←', '→', 'pass'], ['↑', '↓', 'rank']];
 
-/* "rank 0: F0.0 F1.0" of each line; a line that is none has no passes. */
-function ordersOf(text) {
-  return text.trim().split('\n').map((line) => line.replace(/^[^:]*:/, '').trim().split(/\s+/));
-}
-
 const slotsOf = (orders) => orders.map((order, rank) => `rank ${rank}: ${order.join(' ')}\n`).join('');
-
-/* An order without times: boxes one behind the other, as long as they were. */
-function untimedLane(s, old) {
-  const lengths = new Map();
-  (old ? old.ranks : []).forEach((rank) => rank.actions.forEach((action, i) => lengths.set(action, rank.duration[i])));
-  const ranks = ordersOf(s.slots).map((actions, rank) => {
-    const start = [], known = actions.filter((action) => action.replace(/[()]/g, '').split('|').every((atom) => ATOM.test(atom)));
-    const duration = known.map((action) => lengths.get(action) || 1);
-    duration.reduce((sum, length) => { start.push(sum); return sum + length; }, 0);
-    return {rank, actions: known, atoms: known.map(atomsOf), start, duration};
-  });
-  const end = Math.max(1, ...ranks.map(({start, duration}) => start.reduce((most, from, i) => Math.max(most, from + duration[i]), 0)));
-  return {schedule: `${s.schedule}, edited`, p: ranks.length, v: old ? old.v : 1, weight_copies: old ? old.weight_copies : 1, makespan: end, ranks, untimed: true};
-}
 
 class Editor {
   constructor(room) {
@@ -124,7 +105,7 @@ class Editor {
       return;
     }
     tips.hide();
-    const box = $('s-canvas').getBoundingClientRect(), time = (event.clientX - box.left - GUTTER) / this.chart.scale;
+    const box = $('s-canvas').getBoundingClientRect(), time = (event.clientX - box.left - this.chart.gutter) / this.chart.scale;
     this.chart.mark = {...this.held, slot: this.chart.gap(0, this.held.rank, time)};
     this.chart.draw();
   }
@@ -163,7 +144,7 @@ class Editor {
     } else if (way && event.altKey) {
       if (this.on && chosen && chosen.lane === 0 && way[0] !== 0) {
         const to = chosen.slot + (way[0] > 0 ? 2 : -1);
-        if (to >= 0 && to <= this.chart.lanes[0].ranks[chosen.rank].actions.length) {
+        if (to >= 0 && to <= this.chart.lanes[0].ranks[chosen.rank].rows.length) {
           this.put(chosen.rank, chosen.slot, to);
         }
       }

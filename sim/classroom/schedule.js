@@ -56,23 +56,21 @@ class ScheduleRoom {
     return {name, pipeline: s.p, micro_batches: s.m, times: timesText(given) || null, ...more};
   }
 
-  own(format) {
+  shape() {
     const {s} = this;
-    const stages = s.stages.length > 0 ? s.stages.join() : null;
-    return this.request(s.slots ? `${s.schedule}, edited` : s.schedule, s.slots
-      ? {text: s.slots, pipeline: null, micro_batches: null, stages, format}
-      : {chunks: s.v || null, group: s.group || null, slices: s.slices || null, stages, format});
+    return {chunks: s.v || null, group: s.group || null, slices: s.slices || null, stages: s.stages.length > 0 ? s.stages.join() : null};
   }
 
-  /* One whose ranks have as much work in all as the chosen one's. */
-  other(name) {
-    const first = this.core.call('schedule', this.request(name, {format: 'json'}));
-    if (first.status !== 0) {
-      return first;
-    }
-    const mine = this.lane, its = laneOf(first.text), pieces = (lane) => lane.ranks[0].atoms.flat().filter((a) => a.phase === 'F').length;
-    const cut = pieces(its) / pieces(mine);
-    return Number.isFinite(cut) && cut !== 1 ? this.core.call('schedule', this.request(name, {format: 'json'}, cut)) : first;
+  own(format) {
+    const {s} = this;
+    return this.request(s.slots ? `${s.schedule}, edited` : s.schedule, s.slots
+      ? {text: s.slots, pipeline: null, micro_batches: null, stages: this.shape().stages, format}
+      : {...this.shape(), format});
+  }
+
+  /* Of others that do the same work: a whole stage's times, which each works through in pieces of its own. */
+  shared(names, more) {
+    return this.request(names, {...this.shape(), ...more}, 1 / this.lane.pieces);
   }
 
   form() {
@@ -120,7 +118,7 @@ class ScheduleRoom {
   exports(format, type) {
     const {s} = this, several = format === 'svg' && s.with.length > 0 && !s.slots;
     const reply = several
-      ? this.core.call('compare', {...this.request([s.schedule, ...s.with].join(), {format}, 1 / this.lane.v), chunks: s.v || null})
+      ? this.core.call('compare', this.shared([s.schedule, ...s.with].join(), {format}))
       : this.core.call('schedule', this.own(format));
     if (reply.status === 0) {
       save(`${s.schedule}.${format}`, reply.text, type);
@@ -173,16 +171,16 @@ class ScheduleRoom {
   /* Asks and shows everything. An order that cannot run is shown without times, anything else that is wrong
    * beside the last picture. */
   update() {
-    const began = performance.now(), reply = this.core.call('schedule', this.own('json'));
+    const began = performance.now(), reply = this.core.call('passes', this.own(null));
     let errors = reply.status === 0 ? '' : reply.error;
-    const lane = reply.status === 0 ? laneOf(reply.text) : this.s.slots ? untimedLane(this.s, this.lane) : null;
+    const lane = reply.status === 0 ? new Lane(reply.passes) : this.s.slots ? untimedLane(this.s, this.lane) : null;
     const lanes = lane ? [lane] : this.chart.lanes.slice(0, 1);
     this.lane = reply.status === 0 ? lane : this.lane;
     Object.assign(this.s, this.s.slots && reply.status === 0 ? {p: lane.p, m: lane.m} : {}); /* as the order has them */
     for (const name of this.lane ? this.s.with : []) {
-      const other = this.other(name);
+      const other = this.core.call('passes', this.shared(name, {shared: 1}));
       errors += other.status === 0 ? '' : `${errors === '' ? '' : '\n'}${other.error}`;
-      lanes.push(...(other.status === 0 ? [laneOf(other.text)] : []));
+      lanes.push(...(other.status === 0 ? [new Lane(other.passes)] : []));
     }
     this.trouble(errors);
     this.chart.show(lanes);
@@ -260,7 +258,7 @@ class ScheduleRoom {
   figures(lanes) {
     const lane = lanes[0], idle = Object.fromEntries(CAUSES.map((cause) => [cause,
       lane.ranks.reduce((sum, rank) => sum + rank[cause], 0) / lane.ranks.length / lane.makespan]));
-    const most = Math.max(...lane.ranks.map((rank) => rank.peak_rel_I)), pieces = lane.v > 1 || lane.ranks.some((rank) => /#/.test(rank.actions.join()));
+    const most = Math.max(...lane.ranks.map((rank) => rank.peak_rel_I)), pieces = lane.pieces > 1;
     const gain = lanes.length > 1 ? lanes.slice(1).map((one) => `${one.schedule}: ${number(one.makespan)}`).join(', ') : 'from first start to last end';
     $('s-tiles').replaceChildren(
       tile('Makespan', number(lane.makespan), gain),
@@ -281,7 +279,7 @@ class ScheduleRoom {
         : ['differs', `The simulation takes ${number(Math.abs(lane.makespan - formula.value))} ${lane.makespan > formula.value ? 'more' : 'less'}${more ? ': the formula knows no message delays and no uneven stages.' : '.'}`];
     $('s-formula').replaceChildren(make('div', {class: 'formula'},
       ...(formula ? row('Formula', formula.expression, number(formula.value)) : []),
-      ...row('Simulation', `${lane.p} ranks, ${lane.ranks.reduce((n, rank) => n + rank.actions.length, 0)} passes, one after the other`, number(lane.makespan)),
+      ...row('Simulation', `${lane.p} ranks, ${lane.ranks.reduce((n, rank) => n + rank.rows.length, 0)} passes, one after the other`, number(lane.makespan)),
       make('p', {class: `verdict ${verdict[0]}`}, verdict[1])));
   }
 
@@ -302,7 +300,7 @@ class ScheduleRoom {
   passes() {
     if ($('s-passes').open && this.lane) {
       $('s-passes').lastElementChild.replaceChildren(table(`${this.lane.schedule}, in the order of each rank`, ['pass', 'rank', 'start', 'end'],
-        this.lane.ranks.flatMap((rank) => rank.actions.map((action, i) => [action, rank.rank, number(rank.start[i]), number(rank.start[i] + rank.duration[i])]))));
+        this.lane.ranks.flatMap((rank, r) => this.lane.actions(r).map((action, i) => [action, rank.rank, number(rank.start[i]), number(rank.start[i] + rank.duration[i])]))));
     }
   }
 }

@@ -17,6 +17,9 @@ const TASK_COLUMNS = [["start_ps", BigUint64Array], ["dur_ps", BigUint64Array], 
   ["kind", Uint32Array], ["pass", Uint32Array], ["micro_batch", Uint16Array], ["stage", Uint16Array],
   ["step", Uint16Array], ["layer", Uint16Array], ["stream", Uint8Array], ["phase", Uint8Array],
   ["category", Uint8Array]];
+/* Columns of struct ty_schedule_passes in its order. */
+const PASS_COLUMNS = [["start", Float64Array], ["duration", Float64Array], ["micro_batch", Uint16Array],
+  ["stage", Uint16Array], ["phase", Uint8Array], ["slice", Uint8Array], ["direction", Uint8Array], ["half", Uint8Array]];
 const TASK_NAMES = ["kind_names", "stream_names", "phase_names", "category_names"];
 
 function textAt(memory, at) {
@@ -190,6 +193,13 @@ class Core {
     return tasks;
   }
 
+  passesAt(at) {
+    const [n, ...rest] = this.words(at, 4 + PASS_COLUMNS.length), [first, ranks, figures] = rest.slice(PASS_COLUMNS.length);
+    const passes = {n, first: this.column(first, ranks + 1, Uint32Array), ...JSON.parse(this.textAt(figures))};
+    PASS_COLUMNS.forEach(([name, Type], i) => { passes[name] = this.column(rest[i], n, Type); });
+    return passes;
+  }
+
   /* Other files than those of the call before get another number, by which the module tells runs apart. */
   bring(files) {
     const same = ([path, text]) => this.texts !== undefined && this.texts[path] === text;
@@ -214,13 +224,16 @@ class Core {
     if (!answered) {
       return {status: 4, error: "memory is exhausted"};
     }
-    const [status, text, error, remarks, tasks] = this.words(at, 5);
+    const [status, text, error, remarks, tasks, passes] = this.words(at, 6);
     if (error !== 0) {
       return {status, error: this.textAt(error)};
     }
     const reply = {status, text: this.textAt(text), remarks: this.textAt(remarks)};
     if (tasks !== 0) {
       reply.tasks = this.tasksAt(tasks);
+    }
+    if (passes !== 0) {
+      reply.passes = this.passesAt(passes);
     }
     if (name === "digest") {
       reply.text = new TextDecoder().decode(joined(this.state.output));

@@ -71,6 +71,7 @@ struct reply {
     char *error;    /* the messages; NULL: none */
     char *remarks;  /* of ty_config_remarks; NULL: none */
     struct ty_tasks *tasks;
+    struct ty_schedule_passes *passes;
 };
 
 static bool has_word(const char *words, const char *word)
@@ -133,41 +134,50 @@ static int number(const struct request *r, const char *key, uint32_t *value, str
 
 /* ---- schedules, catalogues ---- */
 
-typedef int schedule_fn(const struct ty_schedule_options *, char **, struct ty_err *);
-
-static int schedule_by(schedule_fn *show, const struct request *r, struct reply *reply,
-                       struct ty_err *err)
+static int read_schedule(const struct request *r, struct ty_schedule_options *o,
+                         struct reply *reply)
 {
-    struct ty_schedule_options o = {.name = get(r, "name"),
-                                    .text = get(r, "text"),
-                                    .times = get(r, "times"),
-                                    .stages = get(r, "stages"),
-                                    .format = get(r, "format"),
-                                    .svg_width = get(r, "svg_width"),
-                                    .palette = get(r, "palette"),
-                                    .bubbles = get(r, "bubbles")};
+    *o = (struct ty_schedule_options){.name = get(r, "name"),
+                                      .text = get(r, "text"),
+                                      .times = get(r, "times"),
+                                      .stages = get(r, "stages"),
+                                      .format = get(r, "format"),
+                                      .svg_width = get(r, "svg_width"),
+                                      .palette = get(r, "palette"),
+                                      .bubbles = get(r, "bubbles")};
     const struct {
         const char *key;
         uint32_t *value;
-    } numbers[] = {{"pipeline", &o.pipeline}, {"micro_batches", &o.micro_batches},
-                   {"chunks", &o.chunks},     {"group", &o.group},
-                   {"slices", &o.slices},     {"width", &o.width}};
+    } numbers[] = {{"pipeline", &o->pipeline}, {"micro_batches", &o->micro_batches},
+                   {"chunks", &o->chunks},     {"group", &o->group},
+                   {"slices", &o->slices},     {"width", &o->width}};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (number(r, numbers[i].key, numbers[i].value, reply) != 0) {
             return -1;
         }
     }
-    return o.name == NULL ? refuse(reply, r, "name", "missing") : show(&o, &reply->text, err);
+    return o->name == NULL ? refuse(reply, r, "name", "missing") : 0;
 }
 
 static int schedule(const struct request *r, struct reply *reply, struct ty_err *err)
 {
-    return schedule_by(ty_schedule_show, r, reply, err);
+    struct ty_schedule_options o;
+    const int rc = read_schedule(r, &o, reply);
+    return rc == 0 ? ty_schedule_show(&o, &reply->text, err) : rc;
 }
 
 static int compare(const struct request *r, struct reply *reply, struct ty_err *err)
 {
-    return schedule_by(ty_schedule_compare, r, reply, err);
+    struct ty_schedule_options o;
+    const int rc = read_schedule(r, &o, reply);
+    return rc == 0 ? ty_schedule_compare(&o, &reply->text, err) : rc;
+}
+
+static int passes(const struct request *r, struct reply *reply, struct ty_err *err)
+{
+    struct ty_schedule_options o;
+    const int rc = read_schedule(r, &o, reply);
+    return rc == 0 ? ty_schedule_passes(&o, get(r, "shared") != NULL, &reply->passes, err) : rc;
 }
 
 static int list(const struct request *r, struct reply *reply, struct ty_err *err)
@@ -387,6 +397,7 @@ static const struct call {
 } calls[] = {
     {"schedule", SCHEDULE_KEYS, false, schedule},
     {"compare", SCHEDULE_KEYS, false, compare},
+    {"passes", SCHEDULE_KEYS " shared", false, passes},
     {"run", RUN_KEYS " format", true, run},
     {"explain", RUN_KEYS, true, explain},
     {"tasks", RUN_KEYS " ranks", true, tasks},
@@ -432,6 +443,7 @@ const struct reply *ty_web_call(const char *name, const char *bytes, size_t n)
     ty_text_free(reply.text);
     ty_text_free(reply.remarks);
     ty_tasks_free(reply.tasks);
+    ty_schedule_passes_free(reply.passes);
     free(reply.error);
     memset(&reply, 0, sizeof(reply));
     if (call == NULL) {

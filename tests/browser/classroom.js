@@ -18,7 +18,7 @@ async function enter(browser, name, options) {
 
 const lane = (page) => page.evaluate(() => {
   const {lane} = window.trainyard.rooms.schedule;
-  return {makespan: lane.makespan, p: lane.p, m: lane.m, name: lane.schedule, first: lane.ranks[0].actions};
+  return {makespan: lane.makespan, p: lane.p, m: lane.m, name: lane.schedule, first: lane.actions(0)};
 });
 
 /* The middle of a pass on the screen. */

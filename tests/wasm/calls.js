@@ -34,8 +34,8 @@ function limited(bytes, pages) {
 }
 
 /* Columns as JSON has them. */
-function told(tasks) {
-  return Object.fromEntries(Object.entries(tasks).map(([name, column]) => [name,
+function told(columns) {
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name,
     ArrayBuffer.isView(column) ? {values: Array.from(column)} : column]));
 }
 
@@ -49,6 +49,9 @@ function answer(core, {call, request, renew, trap}) {
   const reply = core.call(call, request);
   if (reply.tasks) {
     reply.tasks = told(reply.tasks);
+  }
+  if (reply.passes) {
+    reply.passes = told(reply.passes);
   }
   if (reply.bytes) {
     reply.bytes = Buffer.from(reply.bytes).toString("base64");

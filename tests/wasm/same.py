@@ -89,6 +89,39 @@ def schedules(cases):
         cases.as_native(f"{path.name} as text", "schedule", request, "schedule", name, "-p", 2, "-m", 2)
 
 
+def passes_hold(table):
+    """Whether columns of passes are the lists of a table, the program's JSON, and the rest of it as it is there."""
+    def holds(reply):
+        ours = dict(reply["passes"])
+        n, first = ours.pop("n"), ours.pop("first")["values"]
+        names = "start duration micro_batch stage phase slice direction half".split()
+        columns = [ours.pop(name)["values"] for name in names]
+        assert {len(column) for column in columns} == {n}
+        atoms = [f"{chr(phase)}{mb}.{stage}{'^' if way else ''}{f'#{piece}' if piece else ''}"
+                 for mb, stage, phase, piece, way in zip(*columns[2:7])]
+        for rank, begin, end in zip(ours["ranks"], first, first[1:]):
+            rows = [i for i in range(begin, end) if columns[7][i] != 2]
+            rank["actions"] = [f"({atoms[i]}|{atoms[i + 1]})" if columns[7][i] == 1 else atoms[i] for i in rows]
+            rank["start"] = [columns[0][i] for i in rows]
+            rank["duration"] = [columns[1][i] for i in rows]
+        return ours == json.loads(table)
+    return holds
+
+
+def passes(cases):
+    """Columns of every schedule; and those of one whose times are of a whole stage, beside others."""
+    for name in [line.split()[0] for line in cases.native("list", "schedules")[1].splitlines()]:
+        table = cases.native("schedule", name, "-p", 4, "-m", 8, "--times", "C=0.25", "--format", "json")[1]
+        request = {"name": name, "pipeline": 4, "micro_batches": 8, "times": "C=0.25"}
+        cases.add(f"passes of {name}", "passes", request, passes_hold(table))
+    table = cases.native("schedule", "zb-v", "-p", 2, "-m", 4, "--times", "F=0.5,B=1", "--stages", "1,1,2,2", "--format",
+                         "json")[1]
+    cases.add("passes of stages that others have, too", "passes", {"name": "zb-v", "pipeline": 2, "micro_batches": 4,
+              "stages": "1,2", "shared": 1}, passes_hold(table))
+    cases.as_native("no passes of what cannot be", "passes", {"name": "chimera", "pipeline": 5, "micro_batches": 8},
+                    "schedule", "chimera", "-p", 5, "-m", 8)
+
+
 def of_file(path):
     name = path.as_posix()
     return {"name": name, "text": (TOP / path).read_text(encoding="utf-8"), "files": "all"}
@@ -245,7 +278,7 @@ def main():
         return needs.told_of_all(why)
     binary, host, core = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:])
     cases = Cases(Native(binary))
-    for add in schedules, catalogues, mistakes, one_after_the_other, tasks, examples, golden, limits:
+    for add in schedules, passes, catalogues, mistakes, one_after_the_other, tasks, examples, golden, limits:
         add(cases)
     done = subprocess.run(["node", str(pathlib.Path(__file__).with_name("calls.js")), host, core],
                           input=json.dumps({"files": files(), "calls": [call for _, call, _ in cases.list]}).encode(), stdout=subprocess.PIPE,
