@@ -32,12 +32,22 @@ bool ty_change_zero(struct ty_config *c, int to)
 
 bool ty_change_offload(struct ty_config *c, int to)
 {
-    const bool other = c->layout.home.optimizer == TY_HOME_GPU && c->layout.offload != to;
+    const struct ty_layout *l = &c->layout;
+    const bool asked = /* for more than a system */
+        l->offload_optimizer != TY_HOME_AUTO || l->offload_parameters != TY_HOME_AUTO;
+    const bool other = l->offload != to && !(asked && l->home.optimizer != TY_HOME_GPU);
     if (other) {
         c->layout.offload = to;
         c->layout.zero =
             ty_offload_zero(to) > c->layout.zero ? ty_offload_zero(to) : c->layout.zero;
     }
+    return other;
+}
+
+bool ty_change_offload_activations(struct ty_config *c, int to)
+{
+    const bool other = c->layout.offload_activations == TY_HOME_GPU && to != TY_HOME_GPU;
+    c->layout.offload_activations = other ? to : c->layout.offload_activations;
     return other;
 }
 

@@ -21,12 +21,13 @@ struct ty_change {
 /* Alters a configuration; false: it has that already, or has nothing to change. */
 typedef bool ty_change_fn(struct ty_config *c, int to);
 
-ty_change_fn ty_change_recompute;      /* to bits of enum ty_recompute */
-ty_change_fn ty_change_recompute_more; /* to these, too */
-ty_change_fn ty_change_zero;           /* to a stage */
-ty_change_fn ty_change_offload;        /* to enum ty_offload_system, and its stage of ZeRO */
-ty_change_fn ty_change_offload_share;  /* to so many percent: less of the optimizer leaves */
-ty_change_fn ty_change_shard;          /* to so many data ranks that share states; 0: all */
+ty_change_fn ty_change_recompute;           /* to bits of enum ty_recompute */
+ty_change_fn ty_change_recompute_more;      /* to these, too */
+ty_change_fn ty_change_zero;                /* to a stage */
+ty_change_fn ty_change_offload;             /* to enum ty_offload_system, and its stage of ZeRO */
+ty_change_fn ty_change_offload_activations; /* to enum ty_home, from the GPU */
+ty_change_fn ty_change_offload_share;       /* to so many percent: less of the optimizer leaves */
+ty_change_fn ty_change_shard;               /* to so many data ranks that share states; 0: all */
 ty_change_fn ty_change_sequence_parallel;
 ty_change_fn ty_change_attention; /* to enum ty_attention, a later kernel */
 ty_change_fn ty_change_norm;      /* to enum ty_fusion */

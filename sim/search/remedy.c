@@ -79,6 +79,7 @@ static const struct {
     {ty_change_offload, TY_OFFLOAD_ZERO3_OFFLOAD, "layout.offload"},
     {ty_change_offload, TY_OFFLOAD_GEMINI, "layout.offload"},
     {ty_change_offload, TY_OFFLOAD_ZERO_INFINITY, "layout.offload"},
+    {ty_change_offload_activations, TY_HOME_CPU, "layout.offload_activations"},
     {ty_change_sequence_parallel, true, "layout.sequence_parallel"},
     {ty_change_micro_batch, -2, "layout.micro_batch"},
     {ty_change_tensor, 2, "layout.tensor"},
@@ -261,6 +262,11 @@ static int fastest_first(const void *first, const void *second)
     return (a->n > b->n) - (a->n < b->n);
 }
 
+static bool leaves_the_gpu(size_t i)
+{
+    return changes[i].make == ty_change_offload || changes[i].make == ty_change_offload_activations;
+}
+
 static int try_alone(struct search *s, struct ty_remedies *out)
 {
     int rc = 0;
@@ -271,9 +277,9 @@ static int try_alone(struct search *s, struct ty_remedies *out)
             break;
         }
         rc = try_changes(s, i, i, HUGE_VAL, out);
-        s->alone_slower[i] = out->n > before                        ? out->item[before].slower
-                             : changes[i].make == ty_change_offload ? HOST_SLOWER
-                                                                    : 0;
+        s->alone_slower[i] = out->n > before     ? out->item[before].slower
+                             : leaves_the_gpu(i) ? HOST_SLOWER
+                                                 : 0;
     }
     return rc;
 }

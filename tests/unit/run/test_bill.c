@@ -312,6 +312,35 @@ START_TEST(no_more_is_offloaded_than_has_to_be)
 }
 END_TEST
 
+/* 101B on a DGX-2: too much for the memory of the node, not for its drives, nor for all of its
+ * memories together. */
+START_TEST(a_node_that_is_too_small_has_remedies)
+{
+    static const char job[] =
+        "cluster: {preset: dgx2-v100, nodes: 1}\n"
+        "model: {layers: 125, hidden: 8192, heads: 64, vocabulary: 50304, sequence: 1024,\n"
+        "        dtype: fp16}\n"
+        "layout: {offload: zero3-offload, global_batch: 16, recompute: full}\n"
+        "framework: {preset: megatron-deepspeed}\n";
+    static const char *const offered[] = {"layout.offload=gemini", "layout.offload=zero-infinity"};
+    struct quick_run q = quick_run(job, NULL, NULL);
+    struct ty_arena arena = {.head = NULL};
+    struct ty_remedies list;
+    ck_assert(!ty_run_fits(q.run));
+    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    for (size_t i = 0; i < TY_COUNT(offered); i++) {
+        const struct ty_remedy *r = with_set(&list, offered[i]);
+        ck_assert_ptr_nonnull(r);
+        struct quick_run other = quick_run(job, NULL, SETS(offered[i]));
+        ck_assert(ty_run_fits(other.run));
+        ck_assert_double_eq_tol(other.figures.step_s - q.figures.step_s, r->more_s, 1e-9);
+        quick_run_free(&other);
+    }
+    ty_arena_release(&arena);
+    quick_run_free(&q);
+}
+END_TEST
+
 /* Chunks are given for a schedule that needs them: 1F1B has one. */
 static const char in_pieces[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
                                 "model: {preset: llama-13b, sequence: 2048}\n"
@@ -403,4 +432,5 @@ TY_SUITE("bill", tensors_add_up_to_what_the_passes_hold,
          communicators_are_those_of_groups_that_exist, ends_on_one_rank_share_a_tied_matrix,
          the_verdict_is_tight_below_its_margin, a_remedy_of_another_schedule_says_all_of_it,
          a_remedy_typed_gives_the_peak_it_promised, no_more_is_offloaded_than_has_to_be,
-         of_large_runs_not_all_pairs_are_tried, experts_run_again_where_that_is_enough)
+         a_node_that_is_too_small_has_remedies, of_large_runs_not_all_pairs_are_tried,
+         experts_run_again_where_that_is_enough)
