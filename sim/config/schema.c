@@ -20,12 +20,17 @@ static void whole(struct ty_text *t, const struct ty_field *field)
     ty_text_add(t, "}");
 }
 
+/* What YAML reads as no text is a word all the same. */
 static void words(struct ty_text *t, const struct ty_field *field)
 {
     ty_text_add(t, "{\"enum\": [");
     for (size_t i = 0; field->words[i].name != NULL; i++) {
+        const char *const name = field->words[i].name;
         ty_text_add(t, "%s", i > 0 ? ", " : "");
-        ty_json_put(t, field->words[i].name);
+        ty_json_put(t, name);
+        if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0) {
+            ty_text_add(t, ", %s", name);
+        }
     }
     ty_text_add(t, "]}");
 }

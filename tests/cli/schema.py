@@ -31,7 +31,8 @@ RIGHT = ["cluster: {reserve: auto}", "cluster: {reserve: 3 GiB}", "run: {jitter:
          "layout: {nodes: [0-3, 6]}", "cluster: {collectives: ring}",
          "cluster: {collectives: {algorithm: ring, measured: [a.log]}}", "jobs: none",
          "output: {svg: {width: 170 mm}, trace: ['chrome:a.json']}",
-         "jobs: [{name: a, layout: {tensor: 2}, steps: auto}]"]
+         "jobs: [{name: a, layout: {tensor: 2}, steps: auto}]",
+         "framework: {overlap_grad_reduce: true, reshard_after_forward: no-pipeline}"]
 
 
 def listed(what):
