@@ -115,9 +115,10 @@ struct shapes {
     struct ty_err *err;
 };
 
-/* The lists have a number for each stage, and the keys that they stand for are left out. */
+/* The lists have a number for each stage, and the keys that they stand for are left out, or say
+ * what the first stage has. */
 static int check_list(const struct shapes *c, const char *key, const struct ty_uint_list *list,
-                      const char *instead)
+                      const char *instead, uint32_t one)
 {
     if (list->n == 0) {
         return 0;
@@ -134,10 +135,10 @@ static int check_list(const struct shapes *c, const char *key, const struct ty_u
                                  (unsigned)s);
         }
     }
-    if (ty_check_given(c->section, instead)) {
+    if (ty_check_given(c->section, instead) && one != 0 && one != list->item[0]) {
         return ty_check_fail(c->section, key, c->err,
-                             "layout.%s is one number for all stages; leave one of the two out",
-                             instead);
+                             "layout.%s is %u, and the first stage has %u; leave layout.%s out",
+                             instead, (unsigned)one, (unsigned)list->item[0], instead);
     }
     return 0;
 }
@@ -286,8 +287,8 @@ int ty_layout_find_shapes(struct ty_layout *layout, const struct ty_section *sec
     if (tensor->n == 0 && data->n == 0) {
         return 0;
     }
-    int rc = check_list(&c, "stage_tensor", tensor, "tensor");
-    rc = rc < 0 ? rc : check_list(&c, "stage_data", data, "data");
+    int rc = check_list(&c, "stage_tensor", tensor, "tensor", layout->tensor);
+    rc = rc < 0 ? rc : check_list(&c, "stage_data", data, "data", layout->data);
     if (rc < 0) {
         return rc;
     }

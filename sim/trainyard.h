@@ -441,6 +441,8 @@ struct ty_plan_options {
     uint32_t top;             /* rows; 0: ten */
     uint32_t uneven;          /* layouts whose layers are then dealt anew, unevenly and with those
                                * counted that run again; 0: none */
+    uint32_t meshes;          /* cuts into stages on parts of the machine of different shape that
+                               * are then simulated; 0: none */
     uint32_t jobs;            /* threads; 0: one per core */
     uint32_t shard;           /* 1 .. n_shards: only every n_shards-th row, from this one on */
     uint32_t n_shards;        /* 0: all rows */

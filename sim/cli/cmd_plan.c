@@ -8,7 +8,8 @@
 static int read_options(const struct cli_options *o, struct ty_plan_options *p)
 {
     if ((o->top != NULL && cli_number(o, "--top", o->top, &p->top) != 0) ||
-        (o->uneven != NULL && cli_number(o, "--uneven", o->uneven, &p->uneven) != 0)) {
+        (o->uneven != NULL && cli_number(o, "--uneven", o->uneven, &p->uneven) != 0) ||
+        (o->meshes != NULL && cli_number(o, "--meshes", o->meshes, &p->meshes) != 0)) {
         return 2;
     }
     if (o->resume && o->output == NULL) {

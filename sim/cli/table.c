@@ -147,6 +147,9 @@ const struct cli_option_row cli_option_rows[] = {
      "then deals the layers of up to N layouts anew, unevenly, and counts how many of each stage "
      "are "
      "recomputed; what is found is simulated, not proven"},
+    {"meshes", 0, CLI_VALUE, AT(meshes), BIT(plan), "N", CLI_TAKES_TEXT, NULL,
+     "then cuts layers into stages on parts of nodes or whole nodes of different shape, as Alpa "
+     "does; the N cuts that promise most are simulated"},
     {"days", 0, CLI_VALUE, AT(days), BIT(fleet), "D", CLI_TAKES_TEXT, NULL,
      "length of a training that is played; 365 when left out"},
     {"runs", 0, CLI_VALUE, AT(runs), BIT(fleet), "N", CLI_TAKES_TEXT, NULL,

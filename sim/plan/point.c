@@ -55,11 +55,17 @@ int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_poi
                                  layout->micro_batches, base->arch.sequence, err);
 }
 
-int ty_plan_apply(const struct ty_plan_space *space, const struct ty_plan_point *point,
-                  struct ty_config *config, struct ty_err *err)
+void ty_plan_vary(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                  struct ty_config *config)
 {
     ty_config_vary(config, space->base);
     set_layout(space, point, &config->layout);
     set_schedule(point, &config->schedule);
+}
+
+int ty_plan_apply(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                  struct ty_config *config, struct ty_err *err)
+{
+    ty_plan_vary(space, point, config);
     return ty_config_complete(config, err);
 }

@@ -109,6 +109,10 @@ static inline uint32_t ty_plan_gpus(const struct ty_plan_space *space)
 int ty_plan_apply(const struct ty_plan_space *space, const struct ty_plan_point *point,
                   struct ty_config *config, struct ty_err *err);
 
+/* The same, of which nothing has been derived or checked (sim/config/vary.h). */
+void ty_plan_vary(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                  struct ty_config *config);
+
 /* The same of layout and schedule alone, for those who ask ten thousand times. `err` NULL: nobody
  * asks for the words, which costs less. */
 int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_point *point,

@@ -11,14 +11,29 @@
 #define EXECUTIONS_MAX 64u  /* of neighbours of what was found */
 #define WORTH_A_TRY    1.01 /* estimated objective over the best: what shared links may be worth */
 
+void ty_plan_stages_set(const struct ty_plan_stages *stages, struct ty_config *config)
+{
+    struct ty_layout *l = &config->layout;
+    l->recompute = stages->recompute;
+    l->recompute_layers = stages->recompute_layers;
+    l->stage_layers = stages->stage_layers;
+    if (stages->stage_tensor.n > 0) {
+        l->pipeline = stages->stage_tensor.n;
+        l->stage_tensor = stages->stage_tensor;
+        l->stage_data = stages->stage_data;
+        l->tensor = stages->stage_tensor.item[0];
+        l->data = stages->stage_data.item[0];
+        l->shard = config->given.layout.shard;
+        l->micro_batch = stages->micro_batch;
+    }
+}
+
 int ty_plan_stages_apply(const struct ty_plan_stages *stages, struct ty_config *config,
                          struct ty_err *err)
 {
     const struct ty_section *section = &config->sections[TY_SECTION_LAYOUT];
     struct ty_layout *l = &config->layout;
-    l->recompute = stages->recompute;
-    l->recompute_layers = stages->recompute_layers;
-    l->stage_layers = stages->stage_layers;
+    ty_plan_stages_set(stages, config);
     return ty_layout_finish(l, section, &config->arch, &config->cluster,
                             ty_sched_chunks(&config->schedule), err);
 }

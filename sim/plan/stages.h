@@ -16,10 +16,13 @@ struct ty_price_book;
 struct ty_plan_stages {
     bool found; /* a layout that fits and is not dealt evenly with all layers in one mode; of it: */
     uint32_t recompute;
-    struct ty_uint_list stage_layers;       /* empty: evenly */
-    struct ty_counts_list recompute_layers; /* empty: all as `recompute` says */
-    double step_s, peak_B, capacity_B;      /* as simulated */
-    uint32_t simulated;                     /* executions that it took */
+    struct ty_uint_list stage_layers;             /* empty: evenly */
+    struct ty_counts_list recompute_layers;       /* empty: all as `recompute` says */
+    struct ty_uint_list stage_tensor, stage_data; /* of different shape (meshes.h), with so many
+                                                   * sequences for a replica of the first; empty */
+    uint32_t micro_batch;
+    double step_s, peak_B, capacity_B; /* as simulated */
+    uint32_t simulated;                /* executions that it took */
 };
 
 /* The best of a complete configuration, which need not fit as it is. mode[n_modes]: what layers may
@@ -29,6 +32,9 @@ struct ty_plan_stages {
 int ty_plan_stages(const struct ty_config *config, const uint32_t *mode, uint32_t n_modes,
                    struct ty_price_book *book, struct ty_plan_stages *out, struct ty_arena *arena,
                    struct ty_err *err);
+
+/* Puts it into a configuration of which nothing has been derived (sim/config/vary.h). */
+void ty_plan_stages_set(const struct ty_plan_stages *stages, struct ty_config *config);
 
 /* Puts it into a copy of that configuration and derives what follows. */
 int ty_plan_stages_apply(const struct ty_plan_stages *stages, struct ty_config *config,

@@ -113,14 +113,16 @@ static int find_candidates(const struct finding *f, struct candidate *out, uint3
     return rc;
 }
 
-/* What is found as keys of a run file. */
-static int word(const struct ty_config *config, struct ty_plan_uneven *out, struct ty_arena *arena,
-                struct ty_err *err)
+int ty_plan_uneven_word(const struct ty_config *config, struct ty_plan_uneven *out,
+                        struct ty_arena *arena, struct ty_err *err)
 {
-    static const char *const keys[] = {"recompute", "stage_layers", "recompute_layers"};
+    static const char *const keys[] = {"recompute",    "stage_layers", "recompute_layers",
+                                       "stage_tensor", "stage_data",   "tensor",
+                                       "pipeline",     "micro_batch"};
+    const size_t n = out->stages.stage_tensor.n > 0 ? TY_COUNT(keys) : 3; /* of different shape */
     const struct ty_section *section = &config->sections[TY_SECTION_LAYOUT];
     out->n_keys = 0;
-    for (size_t i = 0; i < TY_COUNT(keys); i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct ty_field *field = ty_section_field(section, keys[i]);
         char value[TY_CONFIG_VALUE];
         if (i > 0 && ty_field_is_blank(section, field)) {
@@ -135,6 +137,30 @@ static int word(const struct ty_config *config, struct ty_plan_uneven *out, stru
         out->n_keys++;
     }
     return 0;
+}
+
+const char *ty_plan_uneven_value(const struct ty_plan_uneven *uneven, const char *section,
+                                 const char *key)
+{
+    const size_t n = strlen(section);
+    for (uint32_t i = 0; i < uneven->n_keys; i++) {
+        const char *name = uneven->key[i].name; /* "layout.stage_layers" */
+        if (strncmp(name, section, n) == 0 && name[n] == '.' && strcmp(name + n + 1, key) == 0) {
+            return uneven->key[i].value;
+        }
+    }
+    return NULL;
+}
+
+bool ty_plan_uneven_replaces(const struct ty_plan_uneven *uneven, const struct ty_plan_space *space,
+                             uint32_t axis)
+{
+    if (axis >= TY_PLAN_N_AXES) {
+        return false;
+    }
+    const struct ty_plan_axis *x = &space->axis[axis];
+    const bool data = axis == TY_PLAN_DATA && uneven->stages.stage_data.n > 0;
+    return data || ty_plan_uneven_value(uneven, ty_config_section_name(x->section), x->key) != NULL;
 }
 
 static int deal(const struct finding *f, uint32_t point, struct ty_price_book *book, double *step_s,
@@ -154,7 +180,7 @@ static int deal(const struct finding *f, uint32_t point, struct ty_price_book *b
         out->point = point;
         out->stages = stages;
         rc = ty_plan_stages_apply(&stages, &config, err);
-        rc = rc < 0 ? rc : word(&config, out, arena, err);
+        rc = rc < 0 ? rc : ty_plan_uneven_word(&config, out, arena, err);
     }
     ty_config_drop(&config);
     return rc;

@@ -19,9 +19,20 @@ struct ty_plan_uneven {
     uint32_t simulated; /* executions that it took */
     struct {
         const char *name, *value; /* "layout.stage_layers", "[10, 11, 11, 8]" */
-    } key[3];                     /* [n_keys] what is not as its point has it */
+    } key[8];                     /* [n_keys] what is not as its point has it */
     uint32_t n_keys;
 };
+
+/* What is found as keys of a run file: of its configuration. */
+int ty_plan_uneven_word(const struct ty_config *config, struct ty_plan_uneven *out,
+                        struct ty_arena *arena, struct ty_err *err);
+
+/* The value of a key; NULL: it is as the point has it. */
+const char *ty_plan_uneven_value(const struct ty_plan_uneven *uneven, const char *section,
+                                 const char *key);
+/* Whether an axis, or what is told behind them, has another value than its point. */
+bool ty_plan_uneven_replaces(const struct ty_plan_uneven *uneven, const struct ty_plan_space *space,
+                             uint32_t axis);
 
 /* step_s: of the best that is known; HUGE_VAL: none. At most `most` layouts. Lists are the
  * arena's. *stop not 0: no more layouts; or NULL. */

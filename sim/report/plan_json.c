@@ -111,7 +111,7 @@ static void put_uneven(struct ty_json *j, const struct ty_plan_answer *a)
     if (u->found) {
         ty_json_object(j, NULL);
         for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
-            if (i != TY_PLAN_RECOMPUTE && ty_plan_key_is_told(space, i)) {
+            if (!ty_plan_uneven_replaces(u, space, i) && ty_plan_key_is_told(space, i)) {
                 put_key(j, space, &space->point[u->point], i);
             }
         }

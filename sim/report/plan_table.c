@@ -280,7 +280,8 @@ static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
     for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
         const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
         const bool told = ty_plan_key_is_told(&r->space, k);
-        if (told && k != TY_PLAN_RECOMPUTE && (!experts || ty_arch_is_moe(&r->base->arch))) {
+        if (told && !ty_plan_uneven_replaces(u, &r->space, k) &&
+            (!experts || ty_arch_is_moe(&r->base->arch))) {
             ty_text_add(t, " %s %s,", short_name(k, name),
                         ty_plan_key_value(&r->space, &r->space.point[u->point], k, value));
         }

@@ -388,6 +388,8 @@ layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pi
                 (["--merge", "run.yaml"], 2, "--merge: puts rows of shards together in a folder"),
                 (["--uneven", "4", "--shard", "1/2"], 2, "--uneven: looks for what is faster than"),
                 (["--uneven", "4", "--objective", "memory"], 2, "leave --objective out"),
+                (["--meshes", "4", "--objective", "memory"], 2, "--meshes: looks for what is faster"),
+                (["--meshes", "0"], 2, "--meshes 0: not a whole number of at least 1"),
                 (["--gpus", "8,8"], 2, "--gpus 8,8: 8 is there twice; keep one"),
                 (["--over", "layout.tensor=2,1,2"], 2, "--over layout.tensor: 2 is there twice"),
                 (["--over", "layout.tensor=1", "--over", "layout.tensor=2"], 2, "is given twice"),

@@ -132,21 +132,6 @@ static uint32_t axis_of(const struct ty_plan_space *space, const struct ty_secti
     return i;
 }
 
-/* What unequal stages make of a key; NULL: nothing. */
-static const char *dealt_value(const struct ty_plan_uneven *uneven,
-                               const struct ty_section *section, const char *key)
-{
-    const size_t n = strlen(section->name);
-    for (uint32_t i = 0; i < uneven->n_keys; i++) {
-        const char *name = uneven->key[i].name; /* "layout.stage_layers" */
-        if (strncmp(name, section->name, n) == 0 && name[n] == '.' &&
-            strcmp(name + n + 1, key) == 0) {
-            return uneven->key[i].value;
-        }
-    }
-    return NULL;
-}
-
 static void put_section(const struct writing *w, const struct ty_plan_answer *a,
                         const struct ty_section *section)
 {
@@ -160,7 +145,7 @@ static void put_section(const struct writing *w, const struct ty_plan_answer *a,
         const uint32_t axis = axis_of(&r->space, section, field->key);
         const bool own = r->base->schedule.custom != NULL && axis < TY_PLAN_N_AXES &&
                          r->space.axis[axis].section == TY_SECTION_SCHEDULE;
-        const char *dealt = dealt_value(&a->uneven, section, field->key);
+        const char *dealt = ty_plan_uneven_value(&a->uneven, section->name, field->key);
         if (dealt != NULL) {
             ty_text_add(w->out, "  %s: %s\n", field->key, dealt);
         } else if (axis == TY_PLAN_N_AXES || own || !ty_plan_key_is_told(&r->space, axis)) {

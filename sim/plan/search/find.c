@@ -7,6 +7,7 @@
 
 #include "sim/base/clock.h"
 #include "sim/base/number_text.h"
+#include "sim/plan/meshes.h"
 #include "sim/plan/search/front.h"
 #include "sim/plan/search/nearest.h"
 #include "sim/plan/search/store.h"
@@ -344,11 +345,21 @@ static int deal_anew(struct ty_plan_answer *a, const struct ty_plan_options *opt
                      struct ty_err *err)
 {
     const struct ty_plan_result *best = &a->result[a->best];
-    if (options->uneven == 0 || !a->exact || best->n_rows == 0) {
+    double step_s = best->n_rows > 0 ? best->row[0].step_s : 0;
+    int rc = 0;
+    if (!a->exact || best->n_rows == 0) {
         return 0;
     }
-    return ty_plan_uneven(&best->space, best->row[0].step_s, options->uneven, options->stop,
-                          &a->uneven, &a->arena, err);
+    if (options->uneven > 0) {
+        rc = ty_plan_uneven(&best->space, step_s, options->uneven, options->stop, &a->uneven,
+                            &a->arena, err);
+        step_s = a->uneven.found ? a->uneven.stages.step_s : step_s;
+    }
+    if (rc == 0 && options->meshes > 0) {
+        rc = ty_plan_meshes(&best->space, &step_s, options->meshes, options->stop, &a->uneven,
+                            &a->arena, err);
+    }
+    return rc;
 }
 
 static int check_options(const struct ty_plan_answer *a, const struct ty_plan_options *options,
@@ -358,10 +369,11 @@ static int check_options(const struct ty_plan_answer *a, const struct ty_plan_op
         return ty_fail(err, TY_EUSAGE, "--top %u: at most %u rows are kept; write fewer",
                        (unsigned)options->top, TY_PLAN_TOP_MOST);
     }
-    if (options->uneven > 0 && (a->n_shards > 1 || a->objective != TY_PLAN_TIME)) {
+    if (options->uneven + options->meshes > 0 &&
+        (a->n_shards > 1 || a->objective != TY_PLAN_TIME)) {
         return ty_fail(err, TY_EUSAGE,
-                       "--uneven: looks for what is faster than the best of all layouts; leave %s "
-                       "out",
+                       "%s: looks for what is faster than the best of all layouts; leave %s out",
+                       options->uneven > 0 ? "--uneven" : "--meshes",
                        a->n_shards > 1 ? "--shard" : "--objective");
     }
     return 0;

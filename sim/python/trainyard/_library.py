@@ -85,7 +85,7 @@ class SweepOptions(Options):
 class PlanOptions(Options):
     _fields_ = [("source", Source), ("gpus", c_char_p), ("over", texts_t), ("n_over", c_size_t),
                 ("objective", c_char_p), ("top", c_uint32), ("uneven", c_uint32),
-                ("jobs", c_uint32), ("shard", c_uint32), ("n_shards", c_uint32),
+                ("meshes", c_uint32), ("jobs", c_uint32), ("shard", c_uint32), ("n_shards", c_uint32),
                 ("merge", texts_t), ("n_merge", c_size_t), ("folder", c_char_p),
                 ("resume", c_bool), ("stats", c_char_p), ("emit", c_char_p),
                 ("stop", POINTER(c_int)), ("stopped", POINTER(c_bool)), ("progress", c_void_p),

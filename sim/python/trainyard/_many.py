@@ -115,13 +115,14 @@ class Layouts(NamedTuple):
 def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, top: int = 10,
          over: Optional[Mapping[str, Any]] = None, objective: str = "time",
          sets: Settings = None, overlays: Overlays = (), jobs: int = 0, uneven: int = 0,
-         within_s: Optional[float] = None) -> Layouts:
+         meshes: int = 0, within_s: Optional[float] = None) -> Layouts:
     """Searches the layouts that a run file leaves open for the best (docs/plan.md); Ctrl-C ends it.
 
     gpus        how many, or several; left out: those of the run file
     over        values that are searched of a key: {"layout.zero": [1, 3]}
     objective   "time", "cost" or "memory"
     uneven      layouts whose layers are then dealt anew, unevenly
+    meshes      cuts into stages on parts of the machine of different shape, then simulated
     within_s    after so many seconds the answer is the best so far
 
     Raises Error with status 1 where no layout fits.
@@ -133,7 +134,7 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
         options = c.PlanOptions(
             source=given.c, gpus=c.encode(",".join(str(n) for n in counts)) or None,
             over=values.pointer, n_over=values.n, objective=c.encode(objective), top=top,
-            uneven=uneven, jobs=jobs, folder=c.encode(folder), stats=b"json",
+            uneven=uneven, meshes=meshes, jobs=jobs, folder=c.encode(folder), stats=b"json",
             stop=stop.pointer, stopped=ctypes.pointer(stopped))
         alarm = threading.Timer(within_s, stop.set) if within_s is not None else None
         if alarm is not None:

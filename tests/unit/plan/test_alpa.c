@@ -11,7 +11,7 @@
 #include "model/block/memory.h"
 #include "sim/run/bill.h"
 #include "sim/run/pass_times.h"
-#include "tests/common/chain.h"
+#include "sim/plan/chain.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
@@ -27,6 +27,9 @@ struct alpa {
     double hidden;
     double pflops, within; /* of figure 7; by how much costs of its plan differ: kernels of V100 are
                             * guesses, and attention is that of operators of which none is fused */
+    double
+        off; /* by how much a simulation of what the program finds may differ: for 39B it has nine
+                 * stages, each boundary between nodes, and 1F1B no slack for messages both ways */
     uint32_t layers, groups, gpus, micro_batches, n_stages; /* layers are cut in equal groups */
     struct {
         uint32_t groups, gpus;
@@ -39,23 +42,55 @@ struct alpa {
         l, g                                                                                       \
     }
 static const struct alpa plans[] = {
-    {"hidden: 2048, layers: 24, heads: 32", 2048, 0.1615, 0.1, 24, 6, 4, 128, 2, {{3, 2}, {3, 2}}},
+    {"hidden: 2048, layers: 24, heads: 32",
+     2048,
+     0.1615,
+     0.1,
+     0.04,
+     24,
+     6,
+     4,
+     128,
+     2,
+     {{3, 2}, {3, 2}}},
     {"hidden: 2560, layers: 32, heads: 32",
      2560,
      0.4743,
      0.17,
+     0.04,
      32,
      8,
      8,
      128,
      3,
      {{2, 2}, {2, 2}, {4, 4}}},
-    {"hidden: 4096, layers: 32, heads: 32", 4096, 0.9384, 0.1, 32, 8, 16, 64, 2, {{4, 8}, {4, 8}}},
-    {"hidden: 5120, layers: 48, heads: 40", 5120, 1.8971, 0.1, 48, 16, 32, 128, 4, {SAME4(4, 8)}},
+    {"hidden: 4096, layers: 32, heads: 32",
+     4096,
+     0.9384,
+     0.1,
+     0.04,
+     32,
+     8,
+     16,
+     64,
+     2,
+     {{4, 8}, {4, 8}}},
+    {"hidden: 5120, layers: 48, heads: 40",
+     5120,
+     1.8971,
+     0.1,
+     0.04,
+     48,
+     16,
+     32,
+     128,
+     4,
+     {SAME4(4, 8)}},
     {"hidden: 8192, layers: 48, heads: 64",
      8192,
      3.6327,
      0.1,
+     0.11,
      48,
      16,
      64,
@@ -77,7 +112,8 @@ static struct quick_run execute(const struct alpa *a, uint32_t gpus, uint32_t ba
                    "cluster: {preset: dgx1-v100, nodes: %u, nics_per_node: 1, nic_bandwidth: 25 "
                    "Gb/s, memory: 15.78 GiB}\n"
                    "model: {preset: gpt3-2.7b, %s, vocabulary: 51200, sequence: 1024, dtype: fp16, "
-                   "attention: unfused}\n"
+                   "attention: unfused, "
+                   "tied: false}\n"
                    "layout: {gpus: [0-%u], global_batch: %u, recompute: full, %s}\n"
                    "framework: {overlap_p2p: true}\n",
                    (unsigned)((gpus + NODE - 1) / NODE), a->shape,
@@ -176,8 +212,12 @@ static double between(const void *arg, uint32_t at, uint32_t used, uint32_t befo
     const struct machine *m = arg;
     const double bytes = 2 * 2.0 * sequences(m->plan) * 1024 * m->plan->hidden;
     const uint32_t a = m->scheme[before].devices, b = m->scheme[after].devices;
-    const uint32_t fewer = a < b ? a : b;
+    const uint32_t fewer = a < b ? a : b, n = m->costs[before].data, k = m->costs[after].data;
     (void)at;
+    if ((a % b != 0 && b % a != 0) || (n % k != 0 && k % n != 0) ||
+        used % (b < NODE ? b : NODE) != 0) {
+        return HUGE_VAL; /* slices do not fit, or a part of a node lies across two */
+    }
     return used % NODE == 0 ? bytes / (NIC_Bps * fmax(1, fewer / NODE))
                             : bytes / (NVLINK_Bps * fewer);
 }
@@ -212,28 +252,34 @@ static double of_alpa(const struct machine *m, uint32_t scheme[STAGES_MAX])
     return (a->micro_batches - 1) * most + sum;
 }
 
-/* A plan whose stages are alike is simulated in full, and takes as long as it was said to. Whether
- * it is. */
-static bool simulates(const struct machine *m, const struct ty_chain_stage *stages, uint32_t n,
-                      double expected)
+static uint32_t put(char *list, uint32_t at, size_t size, uint32_t stage, uint32_t number)
 {
-    const struct costs *c = &m->costs[stages[0].scheme];
-    char layout[256], layers[128] = "";
-    for (uint32_t s = 0, at = 0; s < n; s++) {
-        if (stages[s].scheme != stages[0].scheme) {
-            return false;
-        }
-        at += (uint32_t)snprintf(layers + at, sizeof(layers) - at, "%s%u", s > 0 ? "," : "",
-                                 (unsigned)(stages[s].layers * m->plan->layers / m->plan->groups));
+    return at +
+           (uint32_t)snprintf(list + at, size - at, "%s%u", stage > 0 ? "," : "", (unsigned)number);
+}
+
+/* Seconds of a plan that is simulated in full, its stages of different shape: it takes as long as
+ * it was said to. */
+static double simulate(const struct machine *m, const struct ty_chain_stage *stages, uint32_t n,
+                       double expected, double within)
+{
+    char layout[512], layers[128], tensor[128], data[128];
+    for (uint32_t s = 0, a = 0, b = 0, c = 0; s < n; s++) {
+        const struct costs *own = &m->costs[stages[s].scheme];
+        a = put(layers, a, sizeof(layers), s, stages[s].layers * m->plan->layers / m->plan->groups);
+        b = put(tensor, b, sizeof(tensor), s, own->tensor);
+        c = put(data, c, sizeof(data), s, own->data);
     }
     (void)snprintf(layout, sizeof(layout),
-                   "tensor: %u, pipeline: %u, micro_batch: %u, zero: %d, stage_layers: [%s]",
-                   (unsigned)c->tensor, (unsigned)n, (unsigned)(sequences(m->plan) / c->data),
-                   c->data > 1 ? 1 : 0, layers);
+                   "pipeline: %u, micro_batch: %u, zero: 1, stage_layers: [%s], "
+                   "stage_tensor: [%s], stage_data: [%s]",
+                   (unsigned)n, (unsigned)(sequences(m->plan) / m->costs[stages[0].scheme].data),
+                   layers, tensor, data);
     struct quick_run q = execute(m->plan, m->plan->gpus, 1024, layout);
-    ck_assert_double_eq_tol(q.figures.step_s, expected, 0.04 * expected);
+    const double step_s = q.figures.step_s;
+    ck_assert_double_eq_tol(step_s, expected, within * expected);
     quick_run_free(&q);
-    return true;
+    return step_s;
 }
 
 /* As Alpa counts them: of matrices and attention, those of layers twice forward. */
@@ -245,7 +291,6 @@ static double flops(const struct alpa *a)
 
 START_TEST(alpas_plans_are_found_or_beaten)
 {
-    uint32_t like = 0;
     for (size_t i = 0; i < TY_COUNT(plans); i++) {
         const struct alpa *a = &plans[i];
         struct machine m = {.plan = a};
@@ -272,11 +317,10 @@ START_TEST(alpas_plans_are_found_or_beaten)
         for (uint32_t s = 0; s < a->n_stages; s++) {
             as[s] = (struct ty_chain_stage){a->stage[s].groups, scheme[s]};
         }
-        like += simulates(&m, as, a->n_stages, alpa);
-        like += simulates(&m, found.stage, found.n_stages, best);
+        const double own = simulate(&m, found.stage, found.n_stages, best, a->off);
+        ck_assert_double_le(own, (1.01 + a->off) * simulate(&m, as, a->n_stages, alpa, 0.04));
         ty_arena_release(&arena);
     }
-    ck_assert_uint_ge(like, 4);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* test_chain.c - stages on submeshes, beside every plan there is. */
-#include "tests/common/chain.h"
+#include "sim/plan/chain.h"
 
 #include <math.h>
 

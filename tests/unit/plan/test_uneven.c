@@ -1,5 +1,5 @@
 /* test_uneven.c - what unequal stages add to the best of a space. */
-#include "sim/plan/uneven.h"
+#include "sim/plan/meshes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -112,4 +112,39 @@ START_TEST(it_ends_where_it_should)
 }
 END_TEST
 
-TY_SUITE("uneven", counts_beat_the_best_of_the_space, it_ends_where_it_should)
+/* Ten layers on six GPUs: no even number of stages is good, seven layers on four of them and three
+ * on two are. */
+START_TEST(stages_of_different_width_beat_the_best_of_the_space)
+{
+    static const char six[] =
+        "cluster: {preset: dgx1-v100, nodes: 1, memory: 15 GiB}\n"
+        "model: {preset: gpt3-2.7b, hidden: 2048, layers: 10, sequence: 1024, dtype: fp16, "
+        "attention: unfused, tied: false}\n"
+        "layout: {gpus: [0-5], global_batch: 64, recompute: full, zero: 0, sequence_parallel: "
+        "false, order: [tensor, context, data, pipeline]}\n"
+        "schedule: {name: 1f1b}\n";
+    static const char *const axes[] = {"layout.tensor=1,2", "layout.pipeline=3,6",
+                                       "layout.micro_batch=1,2,4"};
+    const volatile int stop = 1;
+    struct made m;
+    struct ty_plan_uneven out = {.found = false};
+    make(&m, six, axes, TY_COUNT(axes));
+    const double even = best_of(&m);
+    double step_s = even;
+    ck_assert_int_eq(ty_plan_meshes(&m.space, &step_s, 4, &stop, &out, &m.arena, &m.err), 0);
+    ck_assert(!out.found);
+    ck_assert_msg(ty_plan_meshes(&m.space, &step_s, 4, NULL, &out, &m.arena, &m.err) == 0, "%s",
+                  m.err.text);
+    ck_assert(out.found);
+    ck_assert_uint_le(out.dealt, 4);
+    ck_assert_double_lt(step_s, 0.97 * even); /* 1.42 s, 1.36 s */
+    ck_assert_double_eq(out.stages.step_s, step_s);
+    ck_assert_double_eq(step_of(&m, out.point, &out.stages), step_s);
+    ck_assert_str_eq(ty_plan_uneven_value(&out, "layout", "stage_layers"), "[7, 3]");
+    ck_assert_str_eq(ty_plan_uneven_value(&out, "layout", "stage_data"), "[4, 2]");
+    drop(&m);
+}
+END_TEST
+
+TY_SUITE("uneven", counts_beat_the_best_of_the_space, it_ends_where_it_should,
+         stages_of_different_width_beat_the_best_of_the_space)

@@ -9,7 +9,7 @@
  * stages that take at most M. Ceilings are the different seconds of stages, upward; the loop ends
  * where rounds x M and the least sum without a ceiling are not below the best (Alpa stops where
  * rounds x M alone is not). So the best of all is among those that were solved. */
-#include "tests/common/chain.h"
+#include "sim/plan/chain.h"
 
 #include <math.h>
 #include <stdlib.h>
