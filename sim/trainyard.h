@@ -372,18 +372,18 @@ TY_API int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *t
 
 /* Processes that answer one question together, on one machine or on many that share a file system:
  * each makes the same call with the same options, but for its number. How they reach each other is
- * up to whoever starts them (trainyard-mpi: by MPI). The functions may be called by several threads
- * at once, `meet` by one. A call fails without a message where another member's has one. */
+ * up to whoever starts them (trainyard-mpi: by MPI). `take` may be called by several threads at
+ * once, the others by one. A call fails without a message where another member's has one. */
 struct ty_crew {
     uint32_t member, n; /* this process, of so many; the first writes the result */
     void *arg;          /* of the functions */
     /* Hands out the next `pieces` of the work to nobody else: the number of the first, counted from
      * 0 since all last met, without end. */
     uint64_t (*take)(void *arg, uint32_t pieces);
-    /* The least time that anyone has offered since all last met, this offer included. */
-    double (*least)(void *arg, double offer_s);
     /* Waits for all members. True: all came with `good`. After false nobody may call anything. */
     bool (*meet)(void *arg, bool good);
+    /* Gives each of `bytes` all bits that it has with any member. All call it, as they meet. */
+    void (*combine)(void *arg, void *bytes, size_t n);
 };
 
 struct ty_sweep_options {

@@ -1,13 +1,12 @@
 /* main.c - trainyard-mpi: the commands whose work processes can share, started by mpirun or srun.
  *
- * All that ranks need of each other is struct ty_crew: a counter and a minimum in the memory of
- * rank 0, which others reach by one-sided operations, and a meeting. What is said is said once: by
+ * All that ranks need of each other is struct ty_crew: a counter in the memory of rank 0, which
+ * others reach by one-sided operations, and meetings. What is said is said once: by
  * rank 0, or by the first rank that cannot go on, whose exit status is then that of all. A rank
  * that dies ends the job, which is what MPI does. */
 #define _XOPEN_SOURCE 700 /* nanosleep, setenv */
 
 #include <fcntl.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,18 +17,12 @@
 
 #include "sim/cli/cli.h"
 
-#define PUMP_NS 200000L /* an answer takes three turns; they take 5 % of a core */
-
-/* What rank 0 has for all. */
-enum shared {
-    TAKEN,   /* uint64_t */
-    LEAST_S, /* double */
-    N_SHARED
-};
+#define MOST_BYTES ((size_t)1 << 30) /* MPI counts in int */
+#define PUMP_NS    200000L           /* an answer takes three turns; they take 5 % of a core */
 
 struct job {
     int rank, n;
-    MPI_Win window;
+    MPI_Win window;       /* of rank 0: uint64_t, the pieces that are taken */
     pthread_mutex_t lock; /* one thread at a time is in MPI */
     int speaker;          /* the first rank that cannot go on; n: all can */
     bool over;            /* they have met for the last time */
@@ -46,30 +39,17 @@ static uint64_t take(void *arg, uint32_t pieces)
     const uint64_t n = pieces;
     uint64_t first = 0;
     pthread_mutex_lock(&job->lock);
-    MPI_Fetch_and_op(&n, &first, MPI_UINT64_T, 0, TAKEN, MPI_SUM, job->window);
+    MPI_Fetch_and_op(&n, &first, MPI_UINT64_T, 0, 0, MPI_SUM, job->window);
     MPI_Win_flush(0, job->window);
     pthread_mutex_unlock(&job->lock);
     return first;
 }
 
-static double least(void *arg, double offer_s)
-{
-    struct job *job = arg;
-    double before = 0;
-    pthread_mutex_lock(&job->lock);
-    MPI_Fetch_and_op(&offer_s, &before, MPI_DOUBLE, 0, LEAST_S, MPI_MIN, job->window);
-    MPI_Win_flush(0, job->window);
-    pthread_mutex_unlock(&job->lock);
-    return fmin(before, offer_s);
-}
-
-/* Nothing taken, no time offered; by rank 0. */
+/* Nothing taken; by rank 0. */
 static void begin_anew(struct job *job)
 {
     const uint64_t taken = 0;
-    const double least_s = INFINITY;
-    MPI_Accumulate(&taken, 1, MPI_UINT64_T, 0, TAKEN, 1, MPI_UINT64_T, MPI_REPLACE, job->window);
-    MPI_Accumulate(&least_s, 1, MPI_DOUBLE, 0, LEAST_S, 1, MPI_DOUBLE, MPI_REPLACE, job->window);
+    MPI_Accumulate(&taken, 1, MPI_UINT64_T, 0, 0, 1, MPI_UINT64_T, MPI_REPLACE, job->window);
     MPI_Win_flush(0, job->window);
 }
 
@@ -89,6 +69,17 @@ static bool meet(void *arg, bool good)
     job->over = !all_good;
     pthread_mutex_unlock(&job->lock);
     return all_good;
+}
+
+static void combine(void *arg, void *bytes, size_t n)
+{
+    struct job *job = arg;
+    pthread_mutex_lock(&job->lock);
+    for (size_t at = 0; at < n; at += MOST_BYTES) {
+        const int part = (int)(n - at < MOST_BYTES ? n - at : MOST_BYTES);
+        MPI_Allreduce(MPI_IN_PLACE, (char *)bytes + at, part, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+    }
+    pthread_mutex_unlock(&job->lock);
 }
 
 /* ---- rank 0 answers ---- */
@@ -149,7 +140,7 @@ static void speak(const struct job *job)
 static void open_window(struct job *job)
 {
     uint64_t *shared;
-    const MPI_Aint size = job->rank == 0 ? N_SHARED * (MPI_Aint)sizeof(*shared) : 0;
+    const MPI_Aint size = job->rank == 0 ? (MPI_Aint)sizeof(*shared) : 0;
     MPI_Win_allocate(size, sizeof(*shared), MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &job->window);
     MPI_Win_lock_all(0, job->window);
     if (job->rank == 0) {
@@ -197,8 +188,8 @@ int main(int argc, char **argv)
                                  .n = (uint32_t)job.n,
                                  .arg = &job,
                                  .take = take,
-                                 .least = least,
-                                 .meet = meet};
+                                 .meet = meet,
+                                 .combine = combine};
     const int status = agree(&job, cli_main(argc, argv, &crew));
     if (job.pumps) {
         pthread_join(pumping, NULL);

@@ -18,12 +18,6 @@ static inline bool ty_crew_leads(const struct ty_crew *crew)
 void ty_crew_run(const struct ty_crew *crew, uint32_t n, uint32_t jobs, ty_pool_fn *work,
                  void *arg);
 
-/* The least time that any member has offered since they last met. */
-static inline double ty_crew_least(const struct ty_crew *crew, double offer_s)
-{
-    return crew == NULL ? offer_s : crew->least(crew->arg, offer_s);
-}
-
 /* Waits until all members are here; rc: how this one fared. 0 when all fared well, else a failure:
  * its own, or, without a message, TY_EIO: another member has one, and tells it. */
 int ty_crew_meet(const struct ty_crew *crew, int rc);

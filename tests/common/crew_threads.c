@@ -2,9 +2,9 @@
 #include "tests/common/crew_threads.h"
 
 #include <assert.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST 8
 
@@ -13,7 +13,8 @@ struct meeting {
     pthread_mutex_t lock;
     pthread_cond_t over;
     uint64_t taken;
-    double least_s;
+    unsigned char *bytes; /* of all, while they combine theirs; or NULL */
+    uint32_t told;        /* members that know them */
     uint32_t n, here, round;
     bool good, all_good; /* of this round; of the one before */
 };
@@ -34,16 +35,6 @@ static uint64_t take(void *arg, uint32_t pieces)
     return first;
 }
 
-static double least(void *arg, double offer_s)
-{
-    struct meeting *m = arg;
-    pthread_mutex_lock(&m->lock);
-    m->least_s = fmin(m->least_s, offer_s);
-    const double found = m->least_s;
-    pthread_mutex_unlock(&m->lock);
-    return found;
-}
-
 static bool meet(void *arg, bool good)
 {
     struct meeting *m = arg;
@@ -53,7 +44,6 @@ static bool meet(void *arg, bool good)
     if (++m->here == m->n) {
         m->all_good = m->good;
         m->taken = 0;
-        m->least_s = INFINITY;
         m->here = 0;
         m->round++;
         pthread_cond_broadcast(&m->over);
@@ -66,6 +56,30 @@ static bool meet(void *arg, bool good)
     return all_good;
 }
 
+static void combine(void *arg, void *bytes, size_t n)
+{
+    struct meeting *m = arg;
+    unsigned char *own = bytes;
+    pthread_mutex_lock(&m->lock);
+    if (m->bytes == NULL) {
+        m->bytes = calloc(n, 1);
+    }
+    for (size_t i = 0; i < n; i++) {
+        m->bytes[i] |= own[i];
+    }
+    pthread_mutex_unlock(&m->lock);
+    meet(m, true);
+    pthread_mutex_lock(&m->lock);
+    memcpy(own, m->bytes, n);
+    if (++m->told == m->n) {
+        free(m->bytes);
+        m->bytes = NULL;
+        m->told = 0;
+    }
+    pthread_mutex_unlock(&m->lock);
+    meet(m, true); /* nobody begins the next one before */
+}
+
 static void *play(void *arg)
 {
     const struct player *player = arg;
@@ -75,7 +89,7 @@ static void *play(void *arg)
 
 void crew_threads_play(uint32_t n, crew_member_fn *member, void *arg)
 {
-    struct meeting m = {.least_s = INFINITY, .n = n, .good = true};
+    struct meeting m = {.n = n, .good = true};
     struct player player[MOST];
     pthread_t thread[MOST];
     assert(n <= MOST);
@@ -83,7 +97,8 @@ void crew_threads_play(uint32_t n, crew_member_fn *member, void *arg)
     pthread_cond_init(&m.over, NULL);
     for (uint32_t i = 0; i < n; i++) {
         player[i] = (struct player){
-            .crew = {.member = i, .n = n, .arg = &m, .take = take, .least = least, .meet = meet},
+            .crew =
+                {.member = i, .n = n, .arg = &m, .take = take, .meet = meet, .combine = combine},
             .member = member,
             .arg = arg};
         if (pthread_create(&thread[i], NULL, play, &player[i]) != 0) {

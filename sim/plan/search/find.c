@@ -235,9 +235,9 @@ static const struct ty_plan_row *known(void *arg, uint32_t row)
     return ty_plan_store_row(&f->store, row);
 }
 
-/* Members of a crew meet behind each result: the K-th best is one of it. */
-static int search_all(struct finding *f, const struct ty_crew *crew, struct ty_err *err)
+static int search_all(struct finding *f, struct ty_err *err)
 {
+    const struct ty_crew *crew = f->options->crew;
     struct ty_plan_answer *a = f->answer;
     const bool stores = f->options->folder != NULL;
     const struct ty_plan_search search = {
@@ -250,7 +250,7 @@ static int search_all(struct finding *f, const struct ty_crew *crew, struct ty_e
         .stop = f->options->stop,
         .progress = f->options->progress != NULL ? tell : NULL,
         .progress_arg = f,
-        .finished = stores ? finished : NULL,
+        .finished = stores && ty_crew_leads(crew) ? finished : NULL,
         .known = stores ? known : NULL,
         .arg = f,
     };
@@ -259,7 +259,6 @@ static int search_all(struct finding *f, const struct ty_crew *crew, struct ty_e
     for (f->at = 0; f->at < a->n_results && rc == 0; f->at++) {
         bool exact = false;
         rc = ty_plan_search(&a->result[f->at], &search, &exact, err);
-        rc = ty_crew_meet(crew, rc);
         a->exact = a->exact && exact;
     }
     return rc;
@@ -271,51 +270,14 @@ static uint32_t all_rows(const struct ty_plan_answer *a)
     return last->first + last->space.n_points;
 }
 
-/* As if nothing had been searched. */
-static void forget(struct ty_plan_answer *a)
-{
-    for (uint32_t i = 0; i < a->n_results; i++) {
-        struct ty_plan_result *r = &a->result[i];
-        r->n_fit = r->n_bounded = r->n_simulated = r->n_rows = r->n_pareto = r->nearest = 0;
-        r->nearest_peak_B = r->nearest_capacity_B = 0;
-    }
-}
-
-/* Each process searches its part of the space, and the first one then the whole: of what that has
- * to simulate the parts have had nearly all, as a part knows fewer layouts that could rule one out.
- * So its answer is that of one process, counts included. */
-static int search_parts(struct finding *f, struct ty_err *err)
-{
-    struct ty_plan_answer *a = f->answer;
-    const struct ty_crew *crew = f->options->crew;
-    a->shard = crew->member;
-    a->n_shards = crew->n;
-    int rc = search_all(f, crew, err);
-    if (rc < 0) {
-        return rc;
-    }
-    if (!a->exact) {
-        rc = ty_fail(err, TY_EIO, "interrupted; --resume goes on from the rows that are finished");
-    } else if (!ty_crew_leads(crew)) {
-        rc = ty_plan_store_hand_over(&f->store, err);
-    }
-    rc = ty_crew_meet(crew, rc);
-    a->shard = 0;
-    a->n_shards = 1;
-    forget(a);
-    return rc < 0 || !ty_crew_leads(crew) ? rc : ty_plan_store_gather(&f->store, err);
-}
-
 static int search_and_store(struct finding *f, struct ty_err *err)
 {
     struct ty_plan_answer *a = f->answer;
     const struct ty_plan_options *o = f->options;
     int rc = o->folder != NULL ? ty_plan_store_open(&f->store, a, all_rows(a), o, err) : 0;
-    if (rc == 0 && o->crew != NULL) {
-        rc = search_parts(f, err);
-    }
-    if (rc == 0 && ty_crew_leads(o->crew)) {
-        rc = search_all(f, NULL, err);
+    rc = rc < 0 ? rc : search_all(f, err);
+    if (rc == 0 && o->crew != NULL && !a->exact) {
+        rc = ty_fail(err, TY_EIO, "interrupted; --resume goes on from the rows that are finished");
     }
     if (rc == 0 && ty_crew_leads(o->crew) && o->folder != NULL && a->exact) {
         rc = ty_plan_store_finish(&f->store, err);

@@ -10,7 +10,6 @@ int ty_plan_front_init(struct ty_plan_front *front, enum ty_plan_objective objec
 {
     *front =
         (struct ty_plan_front){.top = top < most ? top : most,
-                               .most = INFINITY,
                                .slowest = objective == TY_PLAN_MEMORY ? INFINITY : TY_PLAN_SLOWEST};
     front->best = malloc((front->top + 1) * sizeof(*front->best));
     front->stair = malloc((most + 1) * sizeof(*front->stair));
@@ -109,6 +108,5 @@ bool ty_plan_front_admits(const struct ty_plan_front *front, const struct ty_pla
     const struct ty_plan_stair stair = {step_s, peak_B, key->row};
     const bool is_best =
         front->n_best < front->top || ty_plan_key_before(key, &front->best[front->n_best - 1]);
-    return (is_best && key->first <= front->most) ||
-           (!is_slow(front, step_s) && !is_beaten(front, &stair));
+    return is_best || (!is_slow(front, step_s) && !is_beaten(front, &stair));
 }

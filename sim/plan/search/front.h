@@ -35,7 +35,6 @@ struct ty_plan_stair {
 struct ty_plan_front {
     struct ty_plan_key *best; /* [n_best] at most `top`, best first */
     uint32_t n_best, top;
-    double most;                 /* of `first`: what is behind it is not among the best elsewhere */
     struct ty_plan_stair *stair; /* [n_stairs] fastest first, so in falling memory */
     uint32_t n_stairs;
     double slowest; /* over the fastest: what takes longer is on no stairs */

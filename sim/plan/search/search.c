@@ -1,51 +1,18 @@
 /* search.c - see search.h. */
-#include "sim/plan/search/search.h"
+#include "sim/plan/search/search_internal.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/check.h"
 #include "sim/base/pool.h"
-#include "sim/plan/search/front.h"
-#include "sim/plan/search/screen.h"
-#include "sim/plan/search/tools.h"
 
 #define PIECE 256u /* points that are screened at a time */
 #define ROUNDING                                                                                   \
     1e-12 /* of a verdict against the bill that it foretells: they add in other orders */
 
-enum state {
-    WAITING,
-    BEGUN,  /* its simulation, perhaps for nothing */
-    DECIDED /* it is an answer, or known to be none */
-};
-
-struct search {
-    struct ty_plan_result *result;
-    const struct ty_plan_search *asked;
-    struct ty_plan_tools tools;
-    struct ty_plan_screen *screen; /* [n_points] */
-    uint32_t *queue;               /* [n_queued] points that fit, best bound first */
-    uint32_t n_queued;
-    uint32_t next;   /* of the queue: all before it are decided */
-    uint32_t ahead;  /* of the queue: all before it are decided or begun, or ruled out */
-    uint32_t n_open; /* begun and not decided */
-    uint8_t *state;  /* [n_points] enum state */
-    uint32_t *taken; /* [n_taken] those that were to be simulated */
-    uint32_t n_taken;
-    struct ty_plan_row **row;   /* [n_points] what was simulated, or was known */
-    struct ty_plan_front front; /* of those taken */
-    uint32_t screened;
-    bool stopped;
-    pthread_mutex_t lock;
-    pthread_cond_t news;
-    struct ty_err fault; /* of the first layout that could not be simulated */
-};
-
-/* Under the lock. */
-static void keep_fault(struct search *s, int rc, const struct ty_err *err)
+void ty_plan_keep_fault(struct ty_plan_searching *s, int rc, const struct ty_err *err)
 {
     if (s->fault.code == 0) {
         ty_fail(&s->fault, rc, "%s", err != NULL ? err->text : "memory is exhausted");
@@ -53,40 +20,48 @@ static void keep_fault(struct search *s, int rc, const struct ty_err *err)
     s->stopped = true;
 }
 
-static void tell(struct search *s, double share)
+void ty_plan_tell(struct ty_plan_searching *s, double share)
 {
     if (s->asked->progress != NULL) {
         s->asked->progress(s->asked->progress_arg, share);
     }
 }
 
-static bool is_stopped(const struct search *s)
+bool ty_plan_is_stopped(const struct ty_plan_searching *s)
 {
     return s->stopped || (s->asked->stop != NULL && *s->asked->stop != 0);
 }
 
 /* ---- memory and bounds ---- */
 
+/* Whether a point is of the shard, and of those that this member of a crew looks at. */
+static bool is_ours(const struct ty_plan_searching *s, uint32_t point)
+{
+    const struct ty_plan_search *asked = s->asked;
+    return (s->result->first + point) % asked->n_shards == asked->shard &&
+           (asked->crew == NULL || point / PIECE % asked->crew->n == asked->crew->member);
+}
+
 static bool screen_piece(void *arg, uint32_t i)
 {
-    struct search *s = arg;
+    struct ty_plan_searching *s = arg;
     const struct ty_plan_space *space = &s->result->space;
     const uint32_t n = space->n_points, end = n - i * PIECE < PIECE ? n : (i + 1) * PIECE;
     struct ty_err *err = ty_err_new();
     struct ty_plan_tool *tool = err != NULL ? ty_plan_tools_take(&s->tools) : NULL;
     int rc = tool != NULL ? 0 : TY_ENOMEM;
     for (uint32_t k = i * PIECE; k < end && rc == 0; k++) {
-        if ((s->result->first + k) % s->asked->n_shards == s->asked->shard) {
+        if (is_ours(s, k)) {
             rc = ty_plan_screen(space, &space->point[k], tool, &s->screen[k], err);
         }
     }
     pthread_mutex_lock(&s->lock);
     if (rc < 0) {
-        keep_fault(s, rc, err);
+        ty_plan_keep_fault(s, rc, err);
     }
     s->screened += end - i * PIECE;
-    tell(s, 0.5 * s->screened / n);
-    const bool more = !is_stopped(s);
+    ty_plan_tell(s, 0.5 * s->screened / n);
+    const bool more = !ty_plan_is_stopped(s);
     pthread_mutex_unlock(&s->lock);
     ty_plan_tools_give(&s->tools, tool);
     ty_err_free(err);
@@ -94,12 +69,12 @@ static bool screen_piece(void *arg, uint32_t i)
 }
 
 /* No more than the bill of a point. */
-static double least_peak(const struct search *s, uint32_t point)
+static double least_peak(const struct ty_plan_searching *s, uint32_t point)
 {
     return s->screen[point].peak_B * (1 - ROUNDING);
 }
 
-static struct ty_plan_key key_of(const struct search *s, uint32_t point)
+static struct ty_plan_key key_of(const struct ty_plan_searching *s, uint32_t point)
 {
     return ty_plan_key(s->asked->objective, s->screen[point].bound_s, least_peak(s, point), point);
 }
@@ -116,7 +91,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* What fits, best first; where nothing does, what lacks least. */
-static int make_queue(struct search *s)
+static int make_queue(struct ty_plan_searching *s)
 {
     struct ty_plan_result *r = s->result;
     struct queued *queued = malloc((r->space.n_points + 1) * sizeof(*queued));
@@ -134,7 +109,6 @@ static int make_queue(struct search *s)
             r->nearest = i;
             r->nearest_peak_B = screen->peak_B;
             r->nearest_capacity_B = screen->capacity_B;
-            r->nearest_away = screen->away;
         }
     }
     qsort(queued, s->n_queued, sizeof(*queued), by_key);
@@ -147,51 +121,37 @@ static int make_queue(struct search *s)
 
 /* ---- simulation ---- */
 
-static struct ty_plan_key found(const struct search *s, uint32_t point)
+static struct ty_plan_key found(const struct ty_plan_searching *s, uint32_t point)
 {
     return ty_plan_key(s->asked->objective, s->row[point]->step_s, s->row[point]->peak_B, point);
 }
 
-/* Under the lock: the K-th best of all processes that search a part of the space. */
-static void share_best(struct search *s)
-{
-    struct ty_plan_front *front = &s->front;
-    if (s->asked->crew != NULL) {
-        const bool all = front->n_best == front->top;
-        front->most =
-            ty_crew_least(s->asked->crew, all ? front->best[front->top - 1].first : INFINITY);
-    }
-}
-
-static bool admits(const struct search *s, uint32_t point)
+static bool admits(const struct ty_plan_searching *s, uint32_t point)
 {
     const struct ty_plan_key key = key_of(s, point);
     return ty_plan_front_admits(&s->front, &key, s->screen[point].bound_s, least_peak(s, point));
 }
 
 /* A layout that had to be simulated, and was. */
-static void take(struct search *s, uint32_t point)
+static void take(struct ty_plan_searching *s, uint32_t point)
 {
     const struct ty_plan_row *row = s->row[point];
     const struct ty_plan_key key = found(s, point);
     s->taken[s->n_taken++] = point;
     ty_plan_front_add(&s->front, &key, row->step_s, row->peak_B);
-    share_best(s);
 }
 
-/* Under the lock: decides on layouts one after the other, as far as it is known what all before
- * them take. */
-static int decide(struct search *s, struct ty_err *err)
+int ty_plan_decide(struct ty_plan_searching *s, struct ty_err *err)
 {
     int rc = 0;
     for (; s->next < s->ahead && rc == 0; s->next++) {
         const uint32_t i = s->queue[s->next];
-        const bool wanted = s->state[i] == BEGUN && admits(s, i);
+        const bool wanted = s->state[i] == TY_PLAN_BEGUN && admits(s, i);
         if (wanted && s->row[i] == NULL) {
             break;
         }
-        s->n_open -= s->state[i] == BEGUN;
-        s->state[i] = DECIDED;
+        s->n_open -= s->state[i] == TY_PLAN_BEGUN;
+        s->state[i] = TY_PLAN_DECIDED;
         s->result->n_bounded += !wanted;
         if (!wanted) {
             free(s->row[i]);
@@ -206,17 +166,15 @@ static int decide(struct search *s, struct ty_err *err)
     return rc;
 }
 
-/* Under the lock: the next layout that may have to be simulated; false: there is none. What is
- * known only grows, so one that is ruled out remains so. */
-static bool begin_next(struct search *s, uint32_t *point)
+bool ty_plan_begin_next(struct ty_plan_searching *s, uint32_t *point)
 {
-    while (s->n_open == TY_PLAN_ABREAST && !is_stopped(s)) {
+    while (s->n_open == TY_PLAN_ABREAST && !ty_plan_is_stopped(s)) {
         pthread_cond_wait(&s->news, &s->lock);
     }
-    while (s->ahead < s->n_queued && !is_stopped(s)) {
+    while (s->ahead < s->n_queued && !ty_plan_is_stopped(s)) {
         *point = s->queue[s->ahead++];
         if (admits(s, *point)) {
-            s->state[*point] = BEGUN;
+            s->state[*point] = TY_PLAN_BEGUN;
             s->n_open++;
             return true;
         }
@@ -225,8 +183,8 @@ static bool begin_next(struct search *s, uint32_t *point)
 }
 
 /* One that is known, or simulated; NULL: it cannot be. */
-static struct ty_plan_row *make_row(struct search *s, uint32_t point, struct ty_plan_tool *tool,
-                                    int *rc, struct ty_err *err)
+static struct ty_plan_row *make_row(struct ty_plan_searching *s, uint32_t point,
+                                    struct ty_plan_tool *tool, int *rc, struct ty_err *err)
 {
     const struct ty_plan_search *asked = s->asked;
     const uint32_t number = s->result->first + point;
@@ -252,41 +210,50 @@ static struct ty_plan_row *make_row(struct search *s, uint32_t point, struct ty_
     return row;
 }
 
-/* Under the lock: a simulation is over. */
-static int end(struct search *s, uint32_t point, struct ty_plan_row *row, struct ty_err *err)
+struct ty_plan_row *ty_plan_simulate_open(struct ty_plan_searching *s, uint32_t point, int *rc,
+                                          struct ty_err *err)
 {
-    if (s->state[point] == DECIDED) { /* meanwhile others were found that beat its bound */
+    struct ty_plan_tool *tool = ty_plan_tools_take(&s->tools);
+    *rc = tool != NULL ? 0 : TY_ENOMEM;
+    struct ty_plan_row *row = tool != NULL ? make_row(s, point, tool, rc, err) : NULL;
+    ty_plan_tools_give(&s->tools, tool);
+    return row;
+}
+
+/* Under the lock: a simulation is over. */
+static int end(struct ty_plan_searching *s, uint32_t point, struct ty_plan_row *row,
+               struct ty_err *err)
+{
+    if (s->state[point] == TY_PLAN_DECIDED) { /* meanwhile others were found that beat its bound */
         free(row);
         return 0;
     }
     s->row[point] = row;
-    return decide(s, err);
+    return ty_plan_decide(s, err);
 }
 
 static bool simulate_next(void *arg, uint32_t i)
 {
-    struct search *s = arg;
+    struct ty_plan_searching *s = arg;
     uint32_t point = 0;
     (void)i; /* which one is next depends on results */
     pthread_mutex_lock(&s->lock);
-    const bool any = begin_next(s, &point);
+    const bool any = ty_plan_begin_next(s, &point);
     pthread_mutex_unlock(&s->lock);
     if (!any) {
         return false;
     }
     struct ty_err *err = ty_err_new();
-    struct ty_plan_tool *tool = err != NULL ? ty_plan_tools_take(&s->tools) : NULL;
-    int rc = tool != NULL ? 0 : TY_ENOMEM;
-    struct ty_plan_row *row = rc == 0 ? make_row(s, point, tool, &rc, err) : NULL;
-    ty_plan_tools_give(&s->tools, tool);
+    int rc = TY_ENOMEM;
+    struct ty_plan_row *row = err != NULL ? ty_plan_simulate_open(s, point, &rc, err) : NULL;
     pthread_mutex_lock(&s->lock);
     if (rc == 0) {
         rc = end(s, point, row, err);
     }
     if (rc < 0) {
-        keep_fault(s, rc, err);
+        ty_plan_keep_fault(s, rc, err);
     }
-    tell(s, 0.5 + 0.5 * s->next / s->n_queued);
+    ty_plan_tell(s, 0.5 + 0.5 * s->next / s->n_queued);
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
     ty_err_free(err);
@@ -295,7 +262,7 @@ static bool simulate_next(void *arg, uint32_t i)
 
 /* ---- what was found ---- */
 
-static int collect(struct search *s)
+static int collect(struct ty_plan_searching *s)
 {
     struct ty_plan_result *r = s->result;
     struct ty_plan_front all;
@@ -322,20 +289,43 @@ static int collect(struct search *s)
     return rc;
 }
 
-static int search(struct search *s)
+/* What is short of memory, where nothing fits: another member may have screened it. */
+static int look_at_nearest(struct ty_plan_searching *s)
+{
+    struct ty_plan_result *r = s->result;
+    struct ty_plan_screen screen = {.away = NULL};
+    struct ty_plan_tool *tool = ty_plan_tools_take(&s->tools);
+    const int rc = tool == NULL ? TY_ENOMEM
+                                : ty_plan_screen(&r->space, &r->space.point[r->nearest], tool,
+                                                 &screen, &s->fault);
+    ty_plan_tools_give(&s->tools, tool);
+    r->nearest_away = screen.away;
+    return rc;
+}
+
+static int search(struct ty_plan_searching *s)
 {
     const uint32_t n = s->result->space.n_points;
     ty_pool_run(0, (n + PIECE - 1) / PIECE, s->asked->jobs, screen_piece, s);
-    int rc = s->stopped || is_stopped(s) ? 0 : make_queue(s);
+    int rc = ty_plan_share_screens(s);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = ty_plan_is_stopped(s) ? 0 : make_queue(s);
     s->result->n_fit = s->n_queued;
-    if (rc == 0 && s->fault.code == 0) {
+    if (rc == 0 && s->n_queued == 0 && s->result->nearest_peak_B > 0) {
+        rc = look_at_nearest(s);
+    }
+    if (s->asked->crew != NULL) {
+        rc = ty_plan_simulate_together(s, rc);
+    } else if (rc == 0) {
         ty_pool_run(0, s->n_queued, s->asked->jobs, simulate_next, s);
-        rc = decide(s, &s->fault); /* those at the end that nobody had to begin */
+        rc = ty_plan_decide(s, &s->fault); /* those at the end that nobody had to begin */
     }
     return rc == 0 && s->fault.code == 0 ? collect(s) : rc;
 }
 
-static int prepare(struct search *s, struct ty_err *err)
+static int prepare(struct ty_plan_searching *s, struct ty_err *err)
 {
     const uint32_t n = s->result->space.n_points + 1;
     s->screen = calloc(n, sizeof(*s->screen));
@@ -350,7 +340,7 @@ static int prepare(struct search *s, struct ty_err *err)
                : ty_fail_memory(err);
 }
 
-static void release(struct search *s)
+static void release(struct ty_plan_searching *s)
 {
     for (uint32_t i = 0; s->row != NULL && i < s->result->space.n_points; i++) {
         free(s->row[i]);
@@ -369,19 +359,21 @@ static void release(struct search *s)
 int ty_plan_search(struct ty_plan_result *result, const struct ty_plan_search *asked, bool *exact,
                    struct ty_err *err)
 {
-    struct search s = {.result = result, .asked = asked};
+    struct ty_plan_searching s = {.result = result, .asked = asked};
     ty_err_init(&s.fault);
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.news, NULL);
     ty_plan_tools_init(&s.tools, result->base);
     int rc = prepare(&s, err);
     if (rc == 0) {
-        rc = search(&s) < 0 ? ty_fail_memory(err) : 0;
+        rc = search(&s);
+        rc = rc == TY_ENOMEM ? ty_fail_memory(err) : rc;
     }
-    if (rc == 0 && s.fault.code != 0) {
+    if (s.fault.code != 0) {
         rc = ty_fail(err, s.fault.code, "%s", s.fault.text);
     }
-    *exact = s.next == s.n_queued && s.screened == result->space.n_points && !is_stopped(&s);
+    *exact =
+        s.next == s.n_queued && s.screened == result->space.n_points && !ty_plan_is_stopped(&s);
     release(&s);
     return rc;
 }

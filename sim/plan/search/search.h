@@ -25,7 +25,7 @@ struct ty_plan_search {
     uint32_t top; /* K */
     uint32_t jobs;
     uint32_t shard, n_shards; /* as in struct ty_plan_answer */
-    /* with whom the K-th best is shared: what is behind it may be left out; or NULL */
+    /* With whom bounds and simulations are shared, or NULL. Each member has the result. */
     const struct ty_crew *crew;
     const volatile int *stop; /* not 0: no more layouts are simulated; or NULL */
     ty_progress_fn *progress; /* one call at a time, from any thread; or NULL */

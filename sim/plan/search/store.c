@@ -129,7 +129,8 @@ int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer 
     }
     rc = ty_crew_meet(options->crew, rc); /* nobody writes before all have read */
     if (rc == 0) {
-        rc = ty_crew_meet(options->crew, ty_sweep_store_begin(&store->rows, err));
+        rc = ty_crew_leads(options->crew) ? ty_sweep_store_begin(&store->rows, err) : 0;
+        rc = ty_crew_meet(options->crew, rc);
     }
     if (store->n_kept > 1) {
         qsort(store->kept, store->n_kept, sizeof(*store->kept), by_row);
@@ -155,24 +156,6 @@ int ty_plan_store_add(struct ty_plan_store *store, const struct ty_plan_result *
     return ty_sweep_store_add(&store->rows, row->row, text)
                ? 0
                : ty_sweep_store_fail(&store->rows, err);
-}
-
-int ty_plan_store_hand_over(struct ty_plan_store *store, struct ty_err *err)
-{
-    return ty_sweep_store_hand_over(&store->rows, err);
-}
-
-int ty_plan_store_gather(struct ty_plan_store *store, struct ty_err *err)
-{
-    const struct ty_sweep_earlier earlier = {.look = keep, .arg = store};
-    int rc = ty_sweep_store_gather(&store->rows, &earlier, err);
-    store->n_kept = 0; /* again, with what this process has simulated, and in order */
-    for (uint32_t row = 0; rc == 0 && row < store->rows.rows.n_rows; row++) {
-        const char *line = store->rows.rows.line[row];
-        rc = line != NULL && keep(store, row, line) < 0 ? ty_fail_memory(err) : 0;
-    }
-    store->used = ty_arena_array(&store->arena, bool, store->n_kept + 1);
-    return rc == 0 && store->used == NULL ? ty_fail_memory(err) : rc;
 }
 
 int ty_plan_store_finish(struct ty_plan_store *store, struct ty_err *err)

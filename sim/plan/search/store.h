@@ -30,11 +30,6 @@ const struct ty_plan_row *ty_plan_store_row(const struct ty_plan_store *store, u
 int ty_plan_store_add(struct ty_plan_store *store, const struct ty_plan_result *result,
                       const struct ty_plan_row *row, struct ty_err *err);
 
-/* Of processes that search parts: hands what this one has found to the first, who gathers it; all
- * have to meet in between. Then the rows of all are kept ones. */
-int ty_plan_store_hand_over(struct ty_plan_store *store, struct ty_err *err);
-int ty_plan_store_gather(struct ty_plan_store *store, struct ty_err *err);
-
 /* Puts the rows of this search in order under their name. */
 int ty_plan_store_finish(struct ty_plan_store *store, struct ty_err *err);
 

@@ -65,19 +65,24 @@ START_TEST(a_member_that_stops_stops_all)
 }
 END_TEST
 
-static void offer(const struct ty_crew *crew, void *arg)
+static void tell_bits(const struct ty_crew *crew, void *arg)
 {
     (void)arg;
-    ck_assert_double_le(ty_crew_least(crew, 10.0 - crew->member), 10.0 - crew->member);
-    ck_assert_int_eq(ty_crew_meet(crew, 0), 0);
-    ck_assert_double_eq(ty_crew_least(crew, 20.0), 20.0);
-    ck_assert_double_eq(ty_crew_least(crew, INFINITY), 20.0);
+    unsigned char bytes[4] = {0, 8};
+    bytes[0] = (unsigned char)(1u << crew->member);
+    bytes[3] = crew->member == 2 ? 0x70 : 0;
+    for (int again = 0; again < 2; again++) {
+        crew->combine(crew->arg, bytes, sizeof(bytes));
+        ck_assert_uint_eq(bytes[0], 7);
+        ck_assert_uint_eq(bytes[1], 8);
+        ck_assert_uint_eq(bytes[2], 0);
+        ck_assert_uint_eq(bytes[3], 0x70);
+    }
 }
 
-START_TEST(the_least_time_is_anybodys_since_they_met)
+START_TEST(bytes_that_are_combined_have_the_bits_of_all)
 {
-    crew_threads_play(4, offer, NULL);
-    ck_assert_double_eq(ty_crew_least(NULL, 3.0), 3.0);
+    crew_threads_play(3, tell_bits, NULL);
 }
 END_TEST
 
@@ -99,4 +104,5 @@ START_TEST(a_failure_of_one_is_that_of_all_and_told_by_it)
 END_TEST
 
 TY_SUITE("crew", each_piece_is_done_once_before_all_meet_again, a_member_that_stops_stops_all,
-         the_least_time_is_anybodys_since_they_met, a_failure_of_one_is_that_of_all_and_told_by_it)
+         bytes_that_are_combined_have_the_bits_of_all,
+         a_failure_of_one_is_that_of_all_and_told_by_it)
