@@ -1,6 +1,7 @@
 /* toml_value.c - numbers, dates, booleans, arrays, inline tables. */
 #include "sim/document/toml_read.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define WORD_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-.:"
@@ -79,11 +80,39 @@ static bool take_shape(const char **at, const char *picture)
     return true;
 }
 
-/* A date, a time of day, or both (RFC 3339), with or without an offset; fields are not checked. */
+/* Two digits from `at` as a number of at most `most`. */
+static bool is_field(const char *at, int least, int most)
+{
+    const int n = 10 * (at[0] - '0') + (at[1] - '0');
+    return n >= least && n <= most;
+}
+
+static bool is_day(const char *date)
+{
+    static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const long year = strtol(date, NULL, 10);
+    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    if (!is_field(date + 5, 1, 12)) {
+        return false;
+    }
+    const int month = 10 * (date[5] - '0') + (date[6] - '0');
+    return is_field(date + 8, 1, month == 2 && !leap ? 28 : days[month - 1]);
+}
+
+/* A second of 60 is a leap second. */
+static bool is_time(const char *time)
+{
+    return is_field(time, 0, 23) && is_field(time + 3, 0, 59) && is_field(time + 6, 0, 60);
+}
+
+/* A date, a time of day, or both (RFC 3339), with or without an offset. */
 static bool is_date(const char *word)
 {
     const char *at = word;
     const bool date = take_shape(&at, "0000-00-00");
+    if (date && !is_day(word)) {
+        return false;
+    }
     if (date && *at == '\0') {
         return true;
     }
@@ -93,7 +122,8 @@ static bool is_date(const char *word)
         }
         at++;
     }
-    if (!take_shape(&at, "00:00:00")) {
+    const char *time = at;
+    if (!take_shape(&at, "00:00:00") || !is_time(time)) {
         return false;
     }
     if (*at == '.') {
@@ -107,8 +137,8 @@ static bool is_date(const char *word)
     if (date && (*at == 'Z' || *at == 'z')) {
         at++;
     } else if (date && (*at == '+' || *at == '-')) {
-        at++;
-        if (!take_shape(&at, "00:00")) {
+        const char *offset = ++at;
+        if (!take_shape(&at, "00:00") || !is_field(offset, 0, 23) || !is_field(offset + 3, 0, 59)) {
             return false;
         }
     }
