@@ -159,10 +159,26 @@ static void emit_pipeline(struct ty_emission *e)
     }
 }
 
+/* Its tokenizer says how many words there are; rows are padded to whole multiples of the flag times
+ * the tensor ranks, which must not add any. */
+static void emit_vocabulary(struct ty_emission *e)
+{
+    const uint32_t rows = e->config->arch.vocabulary, tensor = e->config->layout.tensor;
+    uint32_t unit = 128; /* as it is by itself */
+    while (unit > 1 && rows % (unit * tensor) != 0) {
+        unit /= 2;
+    }
+    if (unit < 128) {
+        TY_EMIT_FLAG(e, "--make-vocab-size-divisible-by %u\n", (unsigned)unit);
+    }
+}
+
 static void emit(struct ty_emission *e)
 {
     const struct ty_arch *a = &e->config->arch;
     ty_emit_head(e, "torchrun");
+    ty_text_add(e->out, "# with a tokenizer of %u words, or as many fewer as padding adds\n",
+                (unsigned)a->vocabulary);
     emit_json(e);
     ty_text_add(e->out, "DEEPSPEED_ARGS=(\n");
     TY_EMIT_FLAG(e, "--deepspeed\n");
@@ -170,6 +186,10 @@ static void emit(struct ty_emission *e)
     TY_EMIT_FLAG(e, "--zero-stage %u\n", (unsigned)e->config->layout.zero);
     ty_emit_transformer(e);
     TY_EMIT_FLAG(e, "--normalization %s\n", a->norm_kind == TY_NORM_RMS ? "rmsnorm" : "layernorm");
+    emit_vocabulary(e);
+    if ((uint64_t)a->head_dim * a->heads != a->hidden && !ty_arch_is_latent(a)) {
+        TY_EMIT_FLAG(e, "--kv-channels %u\n", (unsigned)a->head_dim);
+    }
     if (a->kv_heads != a->heads) {
         TY_EMIT_FLAG(e, "--num-key-value-heads %u\n", (unsigned)a->kv_heads);
     }

@@ -178,6 +178,10 @@ static void emit_experts(struct ty_emission *e)
         TY_EMIT_FLAG(e, "--moe-router-num-groups %u\n", (unsigned)a->expert_groups);
         TY_EMIT_FLAG(e, "--moe-router-group-topk %u\n", (unsigned)a->group_limit);
     }
+    if (a->router_bias) { /* it asks for the sigmoid */
+        TY_EMIT_FLAG(e, "--moe-router-score-function sigmoid\n");
+        TY_EMIT_FLAG(e, "--moe-router-enable-expert-bias\n");
+    }
     TY_EMIT_FLAG(e, "--expert-model-parallel-size %u\n", (unsigned)l->expert);
     TY_EMIT_FLAG(e, "--expert-tensor-parallel-size %u\n", (unsigned)l->expert_tensor);
     TY_EMIT_FLAG(e, "--moe-token-dispatcher-type %s\n", dispatchers[f->dispatcher]);

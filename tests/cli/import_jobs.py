@@ -261,6 +261,39 @@ def check_there_and_back(t, tool):
                     not error and told[0] is not None and told[0] == told[1], (error, told))
 
 
+# Jobs that come back from `plan --emit megatron` with every key of model and layout that has a word
+# there; what has none is named beside.
+ROUND_TRIPS = {
+    "gpt3 175B, 1536 GPUs": [], "mixtral, 64 GPUs": [], "llama3 8B in fp8": [],
+    "sections of --yaml-cfg, True and False": [], "gpt 1.3B with 128 experts": [],
+    "llama2 of DeepSpeed's fork": [],
+    "g04": [], "g05": [], "g06": [], "g07": [], "g08": [], "g09": [],
+}
+
+
+def check_round_trips(t, tool):
+    jobs = {**{name: (SCRIPTS, the) for name, the in OWN.items()},
+            **({name: (CONFIGS, the) for name, the in GIVEN.items()} if expected_rows() else {})}
+    for name, lost in ROUND_TRIPS.items():
+        if name not in jobs:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            first, error = tool.imported(jobs[name][0], jobs[name][1], folder)
+            before, whole = tool.values(first), tool.run("check", first).stdout
+            gpus = re.search(r"on ([\d,]+) x", whole)[1].replace(",", "")
+            script = pathlib.Path(folder) / "job.sh"
+            script.write_text(tool.run("plan", first, "--emit", "megatron").stdout,
+                              encoding="utf-8")
+            out, error = tool.imported(
+                pathlib.Path(folder), job("megatron", "job.sh", more=["--gpus", gpus]), folder)
+            after = tool.values(out) if not error else {}
+            changed = [f"{key} {value}, then {after.get(key)}" for key, value in before.items()
+                       if key.startswith(("model.", "layout.", "schedule."))
+                       and key != "model.name" and key not in lost and after.get(key) != value]
+            t.check(f"{name}: through plan --emit megatron and back", not error and not changed,
+                    error or changed)
+
+
 def main():
     tool, t, table = Tool(sys.argv[1]), tap.Test(sys.argv[1]), []
     for name, the in OWN.items():
@@ -272,6 +305,7 @@ def main():
         print("# ../shared/configs is not here: its rows are left out")
     check_refusals(t, tool)
     check_there_and_back(t, tool)
+    check_round_trips(t, tool)
     if "--table" in sys.argv:
         for name, stack, found, wrong in table:
             print(f"# {name:30} {stack:12} {found:>18}  {wrong}")

@@ -82,6 +82,9 @@ static void import_degrees(struct ty_megatron *m)
         if (!on) {
             ty_draft_explain(m->draft, "layout.sequence_parallel", "off, as one rank is a group");
         }
+    } else if (ty_draft_count(m->draft, "layout.tensor", 1) > 1) {
+        const struct ty_draft_from from = {.word = RULE};
+        ty_draft_set(m->draft, "layout.sequence_parallel", &from, "false");
     }
     if (ty_flags_has(f, "--use-tp-pp-dp-mapping")) {
         const struct ty_draft_from from = ty_flags_from(f, "--use-tp-pp-dp-mapping", RULE);
