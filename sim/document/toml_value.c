@@ -105,6 +105,17 @@ static bool is_time(const char *time)
     return is_field(time, 0, 23) && is_field(time + 3, 0, 59) && is_field(time + 6, 0, 60);
 }
 
+/* The rest of a date and time: Z, +01:00. */
+static bool is_offset(const char *at)
+{
+    if (*at == 'Z' || *at == 'z') {
+        return at[1] == '\0';
+    }
+    const char *end = at + 1;
+    return (*at == '+' || *at == '-') && take_shape(&end, "00:00") && *end == '\0' &&
+           is_field(at + 1, 0, 23) && is_field(at + 4, 0, 59);
+}
+
 /* A date, a time of day, or both (RFC 3339), with or without an offset. */
 static bool is_date(const char *word)
 {
@@ -134,15 +145,7 @@ static bool is_date(const char *word)
         }
         at += n;
     }
-    if (date && (*at == 'Z' || *at == 'z')) {
-        at++;
-    } else if (date && (*at == '+' || *at == '-')) {
-        const char *offset = ++at;
-        if (!take_shape(&at, "00:00") || !is_field(offset, 0, 23) || !is_field(offset + 3, 0, 59)) {
-            return false;
-        }
-    }
-    return *at == '\0';
+    return (date && is_offset(at)) || *at == '\0';
 }
 
 static void drop_underscores(char *word)
