@@ -190,8 +190,10 @@ static enum ty_shell_status shift(struct ty_shell *sh, const struct ty_shell_wor
         (void)ty_shell_arith(sh, &words->item[1], &by);
     }
     const uint32_t n = by < 0 ? 0 : by > sh->args.n ? sh->args.n : (uint32_t)by;
-    sh->args.item += sh->args.n > 0 ? n : 0;
-    sh->args.n -= n;
+    if (n > 0) { /* without arguments there is no array to move in */
+        sh->args.item += n;
+        sh->args.n -= n;
+    }
     sh->args.cap -= sh->args.cap > n ? n : sh->args.cap;
     return TY_SHELL_TRUE;
 }
