@@ -1,6 +1,5 @@
 /* deepspeed.c - DeepSpeed's JSON and the flags of Megatron-DeepSpeed that go with it: DeepSpeed
- * itself has no words for models and pipelines. As DeepSpeed's config.py and Megatron-DeepSpeed's
- * arguments.py had them in 2025. */
+ * itself has no words for models and pipelines. Sources: those of sim/import/megatron. */
 #include "sim/emit/emit.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* emit.h - a configuration in the words of the stack that is to run it.
  *
  * What that stack has no word for is told in comments at the end, so that nothing is lost without a
- * line that says so. Flags were read in the sources of each stack; the writers say which. */
+ * line that says so. Words are those that sim/import reads, from the same sources. */
 #ifndef TY_EMIT_EMIT_H
 #define TY_EMIT_EMIT_H
 

@@ -1,5 +1,5 @@
-/* megatron.c - flags of Megatron-LM, as its arguments.py and the dataclasses behind it had them in
- * August 2026. Defaults are written out where forgetting one would change the job. */
+/* megatron.c - flags of Megatron-LM, as they were in August 2026 (sources, some of them memory:
+ * sim/import/megatron/rows.c). Defaults are written out where forgetting one changes the job. */
 #include "sim/emit/emit.h"
 
 #include <stdio.h>

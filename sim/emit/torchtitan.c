@@ -1,5 +1,5 @@
 /* torchtitan.c - a TOML file of torchtitan, as its job configuration was before it became Python
- * (February 2026; the fields keep their names there). */
+ * (February 2026; the fields keep their names there). Sources: sim/import/torchtitan/rows.c. */
 #include "sim/emit/emit.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* astra.c - what ASTRA-sim wants beside a trace: system, network, memory. All ranks hang on one
  * switch, whose way there and back takes the latency of a message.
  *
- * Source: astra-sim/astra-sim, extern/network_backend/analytical (GB are 2^30 bytes, npus_count
- * above 1); inputs/system of its samples. */
+ * Source: notes on astra-sim/astra-sim 518bd513: its analytical network (GB are 2^30 bytes,
+ * npus_count above 1), its system and memory files. */
 #include "sim/exchange/chakra.h"
 #include "sim/exchange/internal.h"
 

@@ -13,8 +13,8 @@
  * Durations are whole microseconds: those of a stream are rounded so that their sum is never off by
  * more than half of one. Picoseconds are in the attribute trainyard_ps.
  *
- * Sources: mlcommons/chakra schema/protobuf/et_def.proto; astra-sim/astra-sim
- * astra-sim/workload/Workload.cc, system/collective/Ring.cc. */
+ * Sources: notes on mlcommons/chakra 21585d8f (et_def.proto) and on astra-sim/astra-sim 518bd513
+ * with feeder v3 (Workload.cc, Ring.cc). ASTRA-sim itself was not run. */
 #include "sim/exchange/chakra.h"
 
 #include <assert.h>

@@ -16,7 +16,8 @@
  * Time is counted in units that make G, the time of a byte, a whole number: LogGOPSim knows no
  * other. Sums of calculations of a stream are never off by more than half a unit.
  *
- * Sources: Hoefler, Schneider & Lumsdaine 2010 (LogGOPSim); spcl/LogGOPSim LogGOPSim.cpp. */
+ * Sources: Hoefler, Schneider & Lumsdaine 2010 (LogGOPSim); notes on spcl/LogGOPSim 76451de1. When
+ * nodes count as finished is from memory of its program, which was not run. */
 #include "sim/exchange/goal.h"
 
 #include <math.h>

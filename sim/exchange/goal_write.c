@@ -1,6 +1,7 @@
 /* goal_write.c - GOAL as text and in binary; see goal.h.
  *
- * Source: spcl/LogGOPSim, txt2bin.re (grammar), Goal.hpp (binary, little endian, packed). */
+ * Source: notes on spcl/LogGOPSim 76451de1: the grammar of its txt2bin, and the binary (little
+ * endian, packed). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,12 @@
-/* nanotron.c - `trainyard import nanotron`: the YAML of a run. */
+/* nanotron.c - `trainyard import nanotron`: the YAML of a run. Words are those of two published
+ * files (nanotron 2411b022: config_tiny_llama.yaml, config_2.8b_llama.yaml), others and all
+ * defaults from memory. */
 #include <string.h>
 #include <strings.h>
 
 #include "sim/import/trainer.h"
 
-#define RULE        "default of nanotron"
+#define RULE        "default of nanotron, from memory"
 #define MODEL(word) "model.model_config." word
 #define TAKEN(name)                                                                                \
     {                                                                                              \

@@ -1,12 +1,17 @@
 /* tokenizers.c - see tokenizers.h. Words with special and added ones, as len(tokenizer) counts
- * them: that is what training frameworks pad. The config.json of a model often has more, padded
- * rows. Sources: tokenizer.json and tokenizer_config.json beside the weights of each. */
+ * them: that is what training frameworks pad. No tokenizer's own files were looked at. CONFIG is
+ * the vocab_size of the model's config.json, which may have padded rows, too; rows with neither
+ * word are of published jobs whose right answers are known; the rest is from memory, and is told
+ * so. */
 #include "sim/import/tokenizers.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "sim/base/compiler.h"
+
+#define MEMORY ", from memory"
+#define CONFIG ", by its config.json"
 
 /* The first row whose text a name has counts: longer names come before those that they have in
  * them. */
@@ -15,53 +20,53 @@ static const struct {
     uint32_t words;
     const char *whose;
 } tokenizers[] = {
-    {"nemotron_2_256k", 256000, "Nemotron's of 256k words"},
-    {"nemotron-4", 256000, "Nemotron-4's"},
-    {"minitron", 256000, "Nemotron-4's"},
-    {"codellama", 32016, "Code Llama's"},
-    {"llama-4", 201135, "Llama 4's"},
-    {"llama4", 201135, "Llama 4's"},
+    {"nemotron_2_256k", 256000, "a guess by its name"},
+    {"nemotron-4", 256000, "Nemotron-4's" MEMORY},
+    {"minitron", 256000, "Nemotron-4's" MEMORY},
+    {"codellama", 32016, "Code Llama's" MEMORY},
+    {"llama-4", 201135, "Llama 4's" MEMORY},
+    {"llama4", 201135, "Llama 4's" MEMORY},
     {"llama-3", 128256, "Llama 3's"},
     {"llama3", 128256, "Llama 3's"},
     {"llama_3", 128256, "Llama 3's"},
-    {"mixtral", 32000, "Mixtral's"},
-    {"mistral-nemo", 131072, "Mistral NeMo's"},
-    {"mistral-small-24b", 131072, "Mistral Small's"},
-    {"mistral-7b-v0.3", 32768, "Mistral 7B's of v0.3"},
-    {"mistral-7b-instruct-v0.3", 32768, "Mistral 7B's of v0.3"},
-    {"mistral", 32000, "Mistral's"},
-    {"vicuna", 32000, "Llama 2's"},
+    {"mixtral", 32000, "Mixtral's" CONFIG},
+    {"mistral-nemo", 131072, "Mistral NeMo's" MEMORY},
+    {"mistral-small-24b", 131072, "Mistral Small's" MEMORY},
+    {"mistral-7b-v0.3", 32768, "Mistral 7B's of v0.3" CONFIG},
+    {"mistral-7b-instruct-v0.3", 32768, "Mistral 7B's of v0.3" CONFIG},
+    {"mistral", 32000, "Mistral's" MEMORY},
+    {"vicuna", 32000, "Llama 2's" MEMORY},
     {"llama", 32000, "Llama 2's"},
-    {"qwen2.5", 151665, "Qwen 2.5's"},
-    {"qwen3", 151669, "Qwen 3's"},
-    {"qwen2", 151646, "Qwen 2's"},
-    {"qwen1.5", 151646, "Qwen 1.5's"},
-    {"deepseek-v3", 128815, "DeepSeek-V3's"},
-    {"deepseek-r1", 128815, "DeepSeek-V3's"},
-    {"deepseek-v2", 100015, "DeepSeek-V2's"},
-    {"kimi-k2", 163840, "Kimi K2's"},
-    {"moonlight", 163840, "Moonlight's"},
-    {"gemma-3", 262145, "Gemma 3's"},
-    {"gemma", 256000, "Gemma's"},
-    {"falcon", 65024, "Falcon's"},
-    {"starcoder", 49152, "StarCoder's"},
-    {"smollm", 49152, "SmolLM's"},
-    {"cosmo2", 49152, "SmolLM's"},
-    {"internlm2", 92544, "InternLM2's"},
-    {"baichuan2", 125696, "Baichuan 2's"},
-    {"baichuan", 64000, "Baichuan's"},
-    {"yi-6b", 64000, "Yi's"},
-    {"yi-9b", 64000, "Yi's"},
-    {"yi-34b", 64000, "Yi's"},
-    {"gpt-neox", 50277, "GPT-NeoX-20B's"},
-    {"20b_tokenizer", 50277, "GPT-NeoX-20B's"},
-    {"pythia", 50277, "GPT-NeoX-20B's"},
-    {"t5-small", 32100, "T5's"},
-    {"t5-base", 32100, "T5's"},
-    {"t5-large", 32100, "T5's"},
-    {"bigscience", 250680, "BLOOM's"},
-    {"bloom", 250680, "BLOOM's"},
-    {"tiktokenizer", 131072, "its default, 2^17"},
+    {"qwen2.5", 151665, "Qwen 2.5's" MEMORY},
+    {"qwen3", 151669, "Qwen 3's" MEMORY},
+    {"qwen2", 151646, "Qwen 2's" MEMORY},
+    {"qwen1.5", 151646, "Qwen 1.5's" MEMORY},
+    {"deepseek-v3", 128815, "DeepSeek-V3's" MEMORY},
+    {"deepseek-r1", 128815, "DeepSeek-V3's" MEMORY},
+    {"deepseek-v2", 100015, "DeepSeek-V2's" MEMORY},
+    {"kimi-k2", 163840, "Kimi K2's" CONFIG},
+    {"moonlight", 163840, "Moonlight's" MEMORY},
+    {"gemma-3", 262145, "Gemma 3's" MEMORY},
+    {"gemma", 256000, "Gemma's" CONFIG},
+    {"falcon", 65024, "Falcon's" CONFIG},
+    {"starcoder", 49152, "StarCoder's" CONFIG},
+    {"smollm", 49152, "SmolLM's" MEMORY},
+    {"cosmo2", 49152, "SmolLM's" MEMORY},
+    {"internlm2", 92544, "InternLM2's" CONFIG},
+    {"baichuan2", 125696, "Baichuan 2's" MEMORY},
+    {"baichuan", 64000, "Baichuan's" MEMORY},
+    {"yi-6b", 64000, "Yi's" MEMORY},
+    {"yi-9b", 64000, "Yi's" MEMORY},
+    {"yi-34b", 64000, "Yi's" MEMORY},
+    {"gpt-neox", 50277, "GPT-NeoX-20B's" MEMORY},
+    {"20b_tokenizer", 50277, "GPT-NeoX-20B's" MEMORY},
+    {"pythia", 50277, "GPT-NeoX-20B's" MEMORY},
+    {"t5-small", 32100, "T5's" MEMORY},
+    {"t5-base", 32100, "T5's" MEMORY},
+    {"t5-large", 32100, "T5's" MEMORY},
+    {"bigscience", 250680, "BLOOM's" MEMORY},
+    {"bloom", 250680, "BLOOM's" MEMORY},
+    {"tiktokenizer", 131072, "its default, 2^17" MEMORY},
     {"gpt2", 50257, "GPT-2's"},
     {"gpt-2", 50257, "GPT-2's"},
 };

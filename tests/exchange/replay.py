@@ -10,6 +10,9 @@ dependencies are done; a rank has one CPU operation, one computation and one com
 time, receives aside; collectives are the messages of a ring or, of an all-to-all, direct ones; the
 switch is two hops away. Times are whole nanoseconds.
 
+Rules and grammar are from notes on both programs (astra-sim 518bd513, LogGOPSim 76451de1), neither
+of which was run.
+
 GOAL text is read by LogGOPSim's grammar and run by its rules (LogGP with rendezvous above S), in
 which a node counts as done when it begins and keeps its CPU busy.
 """

@@ -1,7 +1,7 @@
 /* chakra_read.c - Chakra execution traces read, as ASTRA-sim does: data and control dependencies,
  * one CPU operation, one computation and one communication of a rank at a time.
  *
- * Source: mlcommons/chakra schema/protobuf/et_def.proto; astra-sim Workload.cc, feeder v3. */
+ * Sources: those of sim/exchange/chakra.c. */
 #include <chakra.pb-c.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * card one after the other. As in LogGOPSim without rendezvous, who requires a send waits until it
  * has begun.
  *
- * Source: spcl/LogGOPSim txt2bin.re (grammar), Goal.hpp (binary). */
+ * Sources: those of sim/exchange/goal.c and goal_write.c. */
 #include <stdlib.h>
 #include <string.h>
 

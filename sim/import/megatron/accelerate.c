@@ -1,5 +1,7 @@
 /* accelerate.c - `trainyard import accelerate`: the YAML that `accelerate config` writes, the JSON
- * of DeepSpeed that it names, and the config.json of the model. */
+ * of DeepSpeed that it names, and the config.json of the model. Sources: notes on accelerate
+ * (16cb6eb8) and its templates; fp8_config, dynamo_config, degrees of Megatron-LM and all defaults
+ * are from memory. */
 #include <string.h>
 #include <strings.h>
 
@@ -8,7 +10,7 @@
 #include "sim/import/megatron/deepspeed.h"
 #include "sim/import/trainer.h"
 
-#define RULE           "default of accelerate"
+#define RULE           "default of accelerate, from memory"
 #define FSDP(word)     "fsdp_config.fsdp_" word
 #define DEGREE(word)   "parallelism_config.parallelism_config_" word "_size"
 #define DS(word)       "deepspeed_config." word

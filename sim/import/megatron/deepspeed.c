@@ -2,7 +2,7 @@
  * writes or names, or a JSON alone, which is half a job.
  *
  * Flags say what the model is and how it is laid out, the JSON how states are shared, in which type
- * and in which batch. Read in DeepSpeed's config.py and zero/config.py (edaa7221). */
+ * and in which batch. Sources: notes on DeepSpeed's config.py and zero/config.py (edaa7221). */
 #include "sim/import/megatron/deepspeed.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
-/* neox.c - `trainyard import neox`: YAML of GPT-NeoX (ea7aefd8), whose words are written with "-"
- * or "_". Some mean what Megatron-LM's flags do; defaults and the width of gated MLPs are its own.
- */
+/* neox.c - `trainyard import neox`: YAML of GPT-NeoX, whose words are written with "-" or "_". Some
+ * mean what Megatron-LM's flags do; defaults and the width of gated MLPs are its own. Sources: of
+ * degrees and that width notes on its repository (ea7aefd8); of other words, and of all defaults,
+ * memory. */
 #include <string.h>
 #include <strings.h>
 
@@ -8,7 +9,7 @@
 #include "sim/import/tokenizers.h"
 #include "sim/import/trainer.h"
 
-#define RULE "default of GPT-NeoX"
+#define RULE "default of GPT-NeoX, from memory"
 #define TAKEN(name)                                                                                \
     {                                                                                              \
         name, TY_FLAG_TAKEN, NULL, NULL, NULL                                                      \
@@ -301,7 +302,7 @@ static void import_types(struct ty_flags *words)
     ty_draft_set(words->draft, "model.dtype", &from, "%s", type);
 }
 
-/* Its own tokenizer has 50,277 words, padded like Megatron-LM's. */
+/* A tokenizer that no name tells is taken for its own; rows are padded like Megatron-LM's. */
 static void import_vocabulary(struct ty_flags *words)
 {
     struct ty_megatron m = {.draft = words->draft, .flags = {.draft = words->draft}};
@@ -320,13 +321,15 @@ static void import_vocabulary(struct ty_flags *words)
     const char *type = ty_flags_text(words, "tokenizer_type", "GPT2BPETokenizer");
     const char *whose = NULL;
     const bool own = strcmp(type, "HFTokenizer") == 0 && ty_tokenizer_words(file, &whose) == 0;
+    const uint32_t n = ty_tokenizer_words(own ? "gpt-neox" : file, &whose);
     if (own && ty_draft_env(words->draft, "VOCAB_SIZE") == NULL) {
         const struct ty_draft_from from = ty_flags_from(words, "vocab_file", "tokenizer_type");
         ty_flags_put(&m.flags, "--vocab-size", &from, NULL);
-        ty_flags_value(&m.flags, "50277", NULL);
+        ty_flags_value(&m.flags, ty_draft_text(words->draft, "%u", (unsigned)n), NULL);
         ty_draft_remark(words->draft, &from,
-                        "how many words the tokenizer has is in its files: 50277, GPT-NeoX-20B's; "
-                        "--env VOCAB_SIZE=N says it");
+                        "how many words the tokenizer has is in its files: %u, a guess: %s; "
+                        "--env VOCAB_SIZE=N says it",
+                        (unsigned)n, whose);
     }
     ty_megatron_vocabulary(&m);
 }

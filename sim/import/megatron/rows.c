@@ -1,7 +1,9 @@
 /* rows.c - a row for every flag of Megatron-LM and its forks that is known here.
  *
- * Read in arguments.py and the dataclasses behind it (August 2026, commit d98e8a64), in
- * Megatron-DeepSpeed (4efb479d) and in BigScience's fork (8387ae17). */
+ * Sources: notes on arguments.py and the dataclasses behind it (August 2026, commit d98e8a64), on
+ * Megatron-DeepSpeed (4efb479d) and BigScience's fork (8387ae17), and published jobs. A third of
+ * the flags is in none of these and from memory: --window-size, --exp-avg-dtype, --mlp-type,
+ * --fine-grained-activation-offloading, --optimizer-offload-fraction, other kinds of models, ... */
 #include "sim/import/megatron/megatron.h"
 
 #define TAKEN(name)                                                                                \

@@ -5,7 +5,8 @@
 
 #include "sim/import/megatron/megatron.h"
 
-#define RULE "default of Megatron-LM"
+#define RULE   "default of Megatron-LM"
+#define MEMORY RULE ", from memory"
 
 /* Gradients: bf16 accumulates and reduces in 32 bits unless it is told otherwise, fp16 does not. */
 static void import_gradients(struct ty_megatron *m)
@@ -64,7 +65,7 @@ static void import_states(struct ty_megatron *m)
                                ? "--optimizer-cpu-offload"
                                : "--cpu-optimizer";
         const struct ty_draft_from from = ty_flags_from(f, flag, RULE);
-        const struct ty_draft_from part = ty_flags_from(f, "--optimizer-offload-fraction", RULE);
+        const struct ty_draft_from part = ty_flags_from(f, "--optimizer-offload-fraction", MEMORY);
         ty_draft_set(m->draft, "layout.offload_optimizer", &from, "cpu");
         ty_draft_set(m->draft, "layout.offload_share", &part, "%g",
                      ty_flags_real(f, "--optimizer-offload-fraction", 1));
@@ -86,7 +87,7 @@ static void import_fp8(struct ty_megatron *m)
                    {"mxfp8", "mxfp8"}};
     struct ty_flags *f = &m->flags;
     const char *given = ty_flags_text(f, "--fp8-recipe", "delayed");
-    const struct ty_draft_from from = ty_flags_from(f, "--fp8-recipe", RULE);
+    const struct ty_draft_from from = ty_flags_from(f, "--fp8-recipe", MEMORY);
     if (!ty_draft_is(m->draft, "model.dtype", "fp8")) {
         return;
     }

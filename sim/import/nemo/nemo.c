@@ -25,7 +25,8 @@ static void widen(struct ty_megatron *m)
     struct ty_flags *f = &m->flags;
     const struct ty_flag *hidden = ty_flags_find(f, "--hidden-size");
     if (ty_flags_find(f, "--ffn-hidden-size") == NULL && hidden != NULL) {
-        static const struct ty_draft_from from = {.word = "default of NeMo: 4 hidden_size"};
+        static const struct ty_draft_from from = {
+            .word = "default of NeMo, from memory: 4 hidden_size"};
         const uint32_t width = ty_flags_count(f, "--hidden-size", 0);
         const uint32_t before = f->n;
         ty_flags_put(f, "--ffn-hidden-size", &from, NULL);
@@ -39,7 +40,7 @@ static void widen(struct ty_megatron *m)
 static void suppose(struct ty_megatron *m)
 {
     static const char *const flags[] = {"--bf16", "--use-distributed-optimizer"};
-    static const struct ty_draft_from from = {.word = "as NeMo's recipes have it"};
+    static const struct ty_draft_from from = {.word = "as NeMo's recipes have it, from memory"};
     for (size_t i = 0; i < TY_COUNT(flags); i++) {
         const bool fp16 = i == 0 && ty_flags_find(&m->flags, "--fp16") != NULL;
         if (ty_flags_find(&m->flags, flags[i]) == NULL && !fp16) {

@@ -1,7 +1,10 @@
 /* words.c - fields of NeMo, Megatron-Bridge and neuronx-distributed-training as Megatron-LM flags.
  *
- * Most are called as the flag is; the table has the others. Sources: NeMo-Framework-Launcher
- * 26e42fa9, NeMo 8cfedd72, Megatron-Bridge 067f987d. */
+ * Most are called as the flag is; the table has the others. Sources: six files of
+ * NeMo-Framework-Launcher (26e42fa9), and notes on it, on NeMo (8cfedd72) and Megatron-Bridge
+ * (067f987d). Words of their configuration objects that these do not name (grad_reduce_in_fp32,
+ * pipeline_dtype, should_pad_vocab, ...), and most of neuronx-distributed-training, are from
+ * memory. */
 #include <string.h>
 #include <strings.h>
 

@@ -119,7 +119,7 @@ static void import_groups(struct ty_flags *words, const struct degrees *g)
     if (expert > 1) {
         static const char how[] = PARALLEL("expert_parallel_comm_backend");
         const char *backend = ty_flags_text(words, how, "standard");
-        const struct ty_draft_from exchange = ty_flags_from(words, how, TY_TITAN_RULE);
+        const struct ty_draft_from exchange = ty_flags_from(words, how, TY_TITAN_MEMORY);
         ty_draft_set(d, "layout.expert_tensor", &from, "%u",
                      (unsigned)ty_flags_count(words, within, 1));
         ty_draft_set(d, "framework.dispatcher", &exchange, "%s",
@@ -302,8 +302,8 @@ static void import_recompute(struct ty_flags *words)
     struct ty_draft *d = words->draft;
     const char *mode = ty_flags_text(words, word, "selective");
     const char *kind = ty_flags_text(words, option, "2");
-    const struct ty_draft_from from = ty_flags_from(words, word, TY_TITAN_RULE);
-    const struct ty_draft_from by = ty_flags_from(words, option, TY_TITAN_RULE);
+    const struct ty_draft_from from = ty_flags_from(words, word, TY_TITAN_MEMORY);
+    const struct ty_draft_from by = ty_flags_from(words, option, TY_TITAN_MEMORY);
     if (strcmp(mode, "none") == 0 || strcmp(mode, "full") == 0) {
         ty_draft_set(d, "layout.recompute", &from, "%s", mode);
     } else if (strcmp(mode, "memory_budget") == 0) {

@@ -1,5 +1,10 @@
-/* rows.c - a row for every word of torchtitan's job configuration (238fa995; [float8],
- * [experimental] and degrees under [training] as in 2024). */
+/* rows.c - a row for every word of torchtitan's job configuration, as far as it is known here.
+ *
+ * Sources: notes on 238fa995 (February 2026), five of its files, and one of November 2024 with
+ * [float8], [experimental] and degrees under [training]. From memory are words that these do not
+ * have: pipeline_parallel_split_points, ..._schedule_csv and ..._microbatches,
+ * module_fqns_per_model_part, expert_parallel_comm_backend, fp8_linear and simple ones such as
+ * gc_freq. */
 #include "sim/import/torchtitan/torchtitan.h"
 
 #define TAKEN(name)                                                                                \

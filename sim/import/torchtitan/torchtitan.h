@@ -4,7 +4,8 @@
 
 #include "sim/import/words.h"
 
-#define TY_TITAN_RULE "default of torchtitan"
+#define TY_TITAN_RULE   "default of torchtitan"
+#define TY_TITAN_MEMORY TY_TITAN_RULE ", from memory"
 
 /* flavors.c: the model of model.name and model.flavor. */
 void ty_titan_model(struct ty_flags *words);
