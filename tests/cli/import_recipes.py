@@ -327,6 +327,10 @@ JOBS = [
      {"a.yaml": NEMO.replace('type: GPT2BPETokenizer, vocab_file: "${data_dir}/v.json"',
                              "type: meta-llama/Llama-4-Scout-17B-16E")}, [],
      {"model.vocabulary": "201216"}, {"model.vocabulary": "Llama 4's, from memory"}),
+    ("megatron: only --swiglu narrows the MLP", "megatron",
+     {"a.sh": "python train.py --num-layers 2 --hidden-size 1024 --num-attention-heads 8 "
+              "--seq-length 64 --micro-batch-size 1 --quick-geglu --nproc_per_node 8\n"}, [],
+     {"model.mlp": "swiglu", "model.ffn": "4096"}, {"model.ffn": "4 --hidden-size"}),
     ("huggingface: a model and a world", "huggingface", {"config.json": MODEL}, ["--gpus", "4"],
      {"model.layers": "4", "layout.global_batch": "4"}, {}),
 ]

@@ -164,8 +164,8 @@ static void import_mlp(struct ty_megatron *m)
     } else if (gate == NULL) {
         ty_draft_set(m->draft, "model.ffn", &from, "%llu", 4ull * hidden);
         ty_draft_explain(m->draft, "model.ffn", "4 --hidden-size");
-    } else { /* two thirds of it, in whole 64s; BigScience's fork leaves it at 4 */
-        const bool cut = strcmp(gate, "--glu-activation") != 0;
+    } else { /* two thirds of it, in whole 64s, of --swiglu alone */
+        const bool cut = strcmp(gate, "--swiglu") == 0;
         ty_draft_set(m->draft, "model.ffn", &from, "%llu",
                      cut ? (unsigned long long)(hidden * 8.0 / 3 / 64) * 64 : 4ull * hidden);
         ty_draft_explain(m->draft, "model.ffn",
