@@ -168,6 +168,9 @@ const struct ty_field ty_framework_fields[] = {
          "whether SwiGLU's gate and up are one matrix; false: two, with an all-reduce each"),
     FLAG(overlap_tensor_reduce, "true",
          "whether those all-reduces run beside the weight gradient of the same layer"),
+    ROW(overlap_tensor_products, BOOL, .late = true, .fallback = "false",
+        .doc = "whether products of layers run in a piece for each tensor rank, beside what "
+               "layout.sequence_parallel gathers before them and scatters after them"),
     ROW(overlap_p2p, WORD, .words = p2p_words, .fallback = "true",
         .doc = "whether a pipeline rank starts its next pass before the last message has left"),
     ROW(stage_split, WORD, .words = split_words, .fallback = "layers",

@@ -90,14 +90,16 @@ struct ty_framework {
     uint32_t zero_in_pipeline;  /* most of layout.zero that a pipeline goes with */
     bool fused_qkv;             /* one matrix for q, k and v, else three ... */
     bool fused_gate; /* SwiGLU: one for gate and up, else two: one backward all-reduce each */
-    bool overlap_tensor_reduce; /* backward all-reduces run beside weight gradients */
-    int overlap_p2p;            /* enum ty_overlap_p2p: the next pass may start before a message is
+    bool overlap_tensor_reduce;   /* backward all-reduces run beside weight gradients */
+    bool overlap_tensor_products; /* products run beside what sequence parallelism gathers before
+                                   * them, and scatters after them, piece by piece */
+    int overlap_p2p;         /* enum ty_overlap_p2p: the next pass may start before a message is
                                  * sent */
-    int stage_split;            /* enum ty_stage_split */
-    bool expert_overlap;        /* a forward and a backward over each other */
-    bool scatter_gather_p2p;    /* messages are sent in parts, one a tensor rank */
-    bool fused_activation;      /* SwiGLU is one kernel ... */
-    bool keep_product;          /* ... whose result is kept for the backward */
+    int stage_split;         /* enum ty_stage_split */
+    bool expert_overlap;     /* a forward and a backward over each other */
+    bool scatter_gather_p2p; /* messages are sent in parts, one a tensor rank */
+    bool fused_activation;   /* SwiGLU is one kernel ... */
+    bool keep_product;       /* ... whose result is kept for the backward */
     bool fused_rotary;
     bool fused_merge; /* of partial outputs of attention */
     bool fused_optimizer;

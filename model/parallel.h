@@ -109,6 +109,7 @@ void ty_mesh_3d_around(const struct ty_block_maker *b, const struct ty_mesh *mes
                        struct ty_unit_op *op);
 
 extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_context,
-    ty_parallel_data, ty_parallel_expert, ty_parallel_dispatch, ty_parallel_recompute;
+    ty_parallel_data, ty_parallel_expert, ty_parallel_dispatch, ty_parallel_recompute,
+    ty_parallel_pieces;
 
 #endif

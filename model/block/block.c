@@ -134,6 +134,12 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
     ty_block_need(b, life, op->part, name, b->layout->zero < 2 ? 2 * most : 0);
 }
 
+bool ty_block_overlaps_products(const struct ty_block_maker *b)
+{
+    return b->layout->framework.overlap_tensor_products && b->layout->sequence_parallel &&
+           b->layout->tensor > 1 && !ty_layout_is_mesh(b->layout) && ty_unit_is_layer(b->kind);
+}
+
 double ty_block_hidden_bytes(const struct ty_block_maker *b)
 {
     return b->shard.tokens * b->shard.hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);

@@ -151,6 +151,17 @@ struct ty_op_rounds {
     double first_B, middle_B, last_B; /* backward */
 };
 
+/* A product in as many pieces as tensor ranks have shares of the tokens. Before each piece but the
+ * first comes the share of another rank, or after each but the last goes what the product gives for
+ * one, while the next piece or the one before runs; sums of what came are made at the end. What
+ * else the operator has to do comes behind. */
+struct ty_op_pieces {
+    uint32_t n;     /* 0: the operator is of one piece */
+    bool gathers;   /* forward: an input comes, */
+    bool scatters;  /* or a result goes; backward its gradient comes, for the input gradient */
+    double share_B; /* of a rank */
+};
+
 /* What ranks of a tensor group in more than one dimension say to each other. No bytes: nothing. */
 struct ty_op_move {
     uint8_t group, coll; /* enum ty_comm_group, enum ty_coll */
@@ -207,6 +218,7 @@ struct ty_unit_op {
     struct ty_op_comms comms[TY_N_COMM_PLACES];
     struct ty_op_rounds rounds;
     struct ty_op_steps steps;
+    struct ty_op_pieces pieces;
     struct ty_op_move grad[TY_OP_GRADS]; /* of its weight gradients, once they are made, one after
                                           * the other; the end of the step waits for them */
 };
@@ -312,7 +324,8 @@ struct ty_unit_costs {
     struct ty_op_costs op[TY_UNIT_OPS]; /* [n of the unit]: on the rank that has most */
     struct ty_op_costs first[TY_UNIT_OPS], next[TY_UNIT_OPS]; /* of operators in rounds: of the
                                                                * first, of each other; in steps:
-                                                               * first, of each */
+                                                               * next, of each; in pieces: of the
+                                                               * rest, of each */
 };
 void ty_op_price(const struct ty_unit_op *op, const struct ty_layout *layout,
                  const struct ty_gpu *gpu, struct ty_op_costs *out); /* of one piece */
@@ -326,6 +339,10 @@ double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_c
 /* One call of what ranks on a grid say, each of a group being the root in turn. */
 double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_move *move,
                           const struct ty_reach *reach);
+
+/* A share of tokens on its way to or from a product in pieces. */
+double ty_op_share_seconds(const struct ty_cluster *cluster, const struct ty_op_pieces *pieces,
+                           const struct ty_reach *reach);
 
 /* One optimizer step (Adam) over so many parameters. */
 struct ty_cost ty_adam_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
@@ -359,7 +376,7 @@ struct ty_layer_costs ty_layer_mean(const struct ty_units *units, const struct t
 /* Seconds of the collectives of a unit, by operator. */
 struct ty_unit_waits {
     double seconds[TY_UNIT_OPS][TY_N_COMM_PLACES];
-    double steps[TY_UNIT_OPS][TY_WGRAD + 1]; /* beside products in steps */
+    double steps[TY_UNIT_OPS][TY_WGRAD + 1]; /* beside products in steps or pieces */
 };
 
 /* reach: of the groups that are there. */

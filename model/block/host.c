@@ -80,6 +80,13 @@ void ty_unit_waits(const struct ty_unit_ops *unit, const struct ty_layout *layou
             out->steps[i][pass] =
                 unit->op[i].steps.n * beside_step(cluster, &unit->op[i].steps, pass, reach);
         }
+        const struct ty_op_pieces *pieces = &unit->op[i].pieces;
+        if (pieces->n > 0) {
+            const double shares =
+                (pieces->n - 1) * ty_op_share_seconds(cluster, pieces, reach[TY_GROUP_TENSOR]);
+            out->steps[i][TY_FORWARD] = shares;
+            out->steps[i][TY_DGRAD] = pieces->scatters ? shares : 0;
+        }
     }
 }
 
@@ -290,7 +297,8 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
     const double weights = stretch(&p, weight, FLOOR_BACKWARD * floor * of_weights);
     for (uint32_t i = 0; i < unit->n; i++) {
         struct ty_op_costs *const all[] = {&costs->op[i], &costs->first[i], &costs->next[i]};
-        for (uint32_t k = 0; k < (unit->op[i].rounds.n > 0 ? 3u : 1u); k++) {
+        for (uint32_t k = 0; k < (unit->op[i].rounds.n > 0 || unit->op[i].pieces.n > 0 ? 3u : 1u);
+             k++) {
             all[k]->forward.seconds *= ahead;
             all[k]->dgrad.seconds *= back;
             all[k]->wgrad.seconds *= back;

@@ -73,28 +73,42 @@ static void tensors(const struct ty_block_maker *b, const struct places *at)
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "gradients in the MLP", (gate ? 3 : 2) * inner);
 }
 
-/* On a grid of ranks every product is an operator. */
-static void product(struct ty_block_maker *b, const char *const name[3], double in, double out,
-                    double params)
+/* On a grid of ranks, or beside what is gathered and scattered, every product is an operator: `n` of
+ * them, with one input. */
+static struct ty_unit_op *product(struct ty_block_maker *b, const char *const name[3], double in,
+                                  const double *out, uint32_t n)
 {
     struct ty_unit_op *op = ty_block_op(b, TY_PART_MLP, name[0], name[1], name[2]);
-    op->bias = (b->arch->bias & TY_BIAS_MLP) != 0 ? out : 0;
-    ty_block_linear(b, op, in, &out, 1);
-    ty_block_weight(op, name[0], params);
+    op->bias = (b->arch->bias & TY_BIAS_MLP) != 0 ? out[0] : 0;
+    ty_block_linear(b, op, in, out, n);
+    op->n_reduces = n;
+    return op;
 }
 
-static void mlp_on_grid(struct ty_block_maker *b)
+static void wide_products(struct ty_block_maker *b, bool apart)
 {
-    static const char *const names[][3] = {{"gate", "gate dgrad", "gate wgrad"},
-                                           {"up", "up dgrad", "up wgrad"},
-                                           {"down", "down dgrad", "down wgrad"}};
-    const double h = b->shard.hidden, f = b->shard.ffn;
-    const bool gated = is_gated(b->arch), apart = gated && !b->layout->framework.fused_gate;
-    const uint32_t wide = gated && !apart ? 2 : 1, first = b->out->n;
-    if (apart) {
-        product(b, names[0], h, f, up_params(b));
+    static const char *const gate[] = {"gate", "gate dgrad", "gate wgrad"};
+    static const char *const up[] = {"up", "up dgrad", "up wgrad"};
+    const double h = b->shard.hidden, f = b->shard.ffn, both[] = {f, f};
+    const double wide = is_gated(b->arch) && !apart ? 2 : 1, out[] = {wide * f};
+    if (apart && !ty_layout_is_mesh(b->layout)) { /* their input is gathered once */
+        struct ty_unit_op *op = product(b, up, h, both, 2);
+        ty_block_weight(op, "gate", up_params(b));
+        ty_block_weight(op, "up", up_params(b));
+        return;
     }
-    product(b, names[1], h, wide * f, wide * up_params(b));
+    if (apart) {
+        ty_block_weight(product(b, gate, h, out, 1), "gate", up_params(b));
+    }
+    ty_block_weight(product(b, up, h, out, 1), "up", wide * up_params(b));
+}
+
+static void mlp_by_products(struct ty_block_maker *b, bool apart)
+{
+    static const char *const down_names[] = {"down", "down dgrad", "down wgrad"};
+    const double h = b->shard.hidden, f = b->shard.ffn;
+    const uint32_t first = b->out->n;
+    wide_products(b, apart);
     struct ty_unit_op *op = ty_block_op(b, TY_PART_MLP, "activation", "activation backward", NULL);
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
                          ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
@@ -102,10 +116,11 @@ static void mlp_on_grid(struct ty_block_maker *b)
         b->out->op[i].column = b->out->op[i].weight != NULL;
         b->out->op[i].recompute = TY_RECOMPUTE_FFN | TY_RECOMPUTE_MLP;
     }
-    product(b, names[2], f, h, down_params(b));
+    op = product(b, down_names, f, &h, 1);
+    op->row = true;
+    op->recompute = TY_RECOMPUTE_MLP;
+    ty_block_weight(op, "down", down_params(b));
     const uint32_t down = b->out->n - 1;
-    b->out->op[down].row = true;
-    b->out->op[down].recompute = TY_RECOMPUTE_MLP;
     tensors(b, &(struct places){first, down - 2, down - 1, 0, down});
     ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[down - 2], "gradient of an MLP matrix");
 }
@@ -115,8 +130,8 @@ void ty_block_mlp(struct ty_block_maker *b)
     const double h = b->arch->hidden, f = b->shard.ffn;
     const bool apart = is_gated(b->arch) && !b->layout->framework.fused_gate;
     const double wide[] = {f, f}, whole[] = {is_gated(b->arch) ? 2 * f : f}, out[] = {h};
-    if (ty_layout_is_mesh(b->layout)) {
-        mlp_on_grid(b);
+    if (ty_layout_is_mesh(b->layout) || ty_block_overlaps_products(b)) {
+        mlp_by_products(b, apart);
         return;
     }
     struct ty_unit_op *op =

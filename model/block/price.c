@@ -95,14 +95,67 @@ static struct ty_cost repeated(struct ty_cost first, struct ty_cost next, double
     return (struct ty_cost){first.seconds + n * next.seconds, first.flops + n * next.flops};
 }
 
-/* Of all steps. */
-static struct ty_op_costs every(const struct ty_op_costs *step, double n)
+/* The products of an operator in pieces, a piece of each, or the rest of it. */
+static struct ty_op_costs some(const struct ty_unit_op *op, bool products,
+                               const struct ty_layout *layout, const struct ty_gpu *gpu)
 {
-    const struct ty_cost none = {0, 0};
-    return (struct ty_op_costs){
-        repeated(none, step->forward, n), repeated(none, step->dgrad, n),
-        repeated(none, step->wgrad, n),   repeated(none, step->recompute, n),
-        repeated(none, step->input, n),   repeated(none, step->weight, n)};
+    struct ty_unit_op part = *op;
+    part.n_kernels = part.again = 0;
+    for (uint32_t i = 0; i < op->n_kernels; i++) {
+        if (is_product(&op->kernel[i]) == products) {
+            part.again |= (op->again >> i & 1u) << part.n_kernels;
+            part.kernel[part.n_kernels] = op->kernel[i];
+            part.kernel[part.n_kernels++].matmul.rows /= products ? op->pieces.n : 1;
+        }
+    }
+    return price(&part, 0, part.n_kernels, layout, gpu);
+}
+
+/* The sum of a rank's share of what all have: of n tensors one, where an addition has one of
+ * two. */
+static struct ty_cost share_sum(const struct ty_op_pieces *pieces, int dtype,
+                                const struct ty_gpu *gpu)
+{
+    const double elements = pieces->share_B / ty_dtype_bytes((enum ty_dtype)dtype);
+    const struct ty_kernel sum = {.op = TY_OPERATOR_RESIDUAL,
+                                  .dtype = dtype,
+                                  .variant = TY_ANY_KERNEL,
+                                  .elements = elements * (pieces->n + 1) / 3};
+    return in_step(gpu, &sum, TY_FORWARD);
+}
+
+/* A piece into *piece; what is not in pieces, or of other passes, into *rest. */
+static void price_pieces(const struct ty_unit_op *op, const struct ty_layout *layout,
+                         const struct ty_gpu *gpu, struct ty_op_costs *rest,
+                         struct ty_op_costs *piece)
+{
+    const struct ty_op_costs all = price(op, 0, op->n_kernels, layout, gpu);
+    const struct ty_op_costs one = some(op, true, layout, gpu);
+    *rest = some(op, false, layout, gpu);
+    *piece = (struct ty_op_costs){.forward = one.forward, .recompute = one.recompute};
+    rest->wgrad = rest->weight = all.wgrad;
+    if (!op->pieces.scatters) {
+        rest->dgrad = rest->input = all.dgrad;
+        return;
+    }
+    const struct ty_cost sum = share_sum(&op->pieces, op->kernel[0].dtype, gpu);
+    piece->dgrad = piece->input = one.dgrad;
+    rest->forward = ty_cost_plus(rest->forward, sum);
+    if (one.recompute.seconds > 0) {
+        rest->recompute = ty_cost_plus(rest->recompute, sum);
+    }
+}
+
+/* `first`, and n times `next`. */
+static struct ty_op_costs together(const struct ty_op_costs *first, const struct ty_op_costs *next,
+                                   double n)
+{
+    return (struct ty_op_costs){.forward = repeated(first->forward, next->forward, n),
+                                .dgrad = repeated(first->dgrad, next->dgrad, n),
+                                .wgrad = repeated(first->wgrad, next->wgrad, n),
+                                .recompute = repeated(first->recompute, next->recompute, n),
+                                .input = repeated(first->input, next->input, n),
+                                .weight = repeated(first->weight, next->weight, n)};
 }
 
 void ty_op_price(const struct ty_unit_op *op, const struct ty_layout *layout,
@@ -112,31 +165,37 @@ void ty_op_price(const struct ty_unit_op *op, const struct ty_layout *layout,
     *out = ty_op_costs_times(&all, gpu->derate);
 }
 
+/* An operator of many parts: what its first costs and every other one, and how many these are. */
+static double price_parts(const struct ty_unit_op *op, const struct ty_layout *layout,
+                          const struct ty_gpu *gpu, struct ty_op_costs *first,
+                          struct ty_op_costs *next)
+{
+    if (op->pieces.n > 0) {
+        price_pieces(op, layout, gpu, first, next);
+        return op->pieces.n;
+    }
+    if (op->steps.n > 0) {
+        *first = (struct ty_op_costs){.forward = {0, 0}};
+        *next = price(op, 0, op->n_kernels, layout, gpu);
+        return op->steps.n;
+    }
+    *first = price(op, 0, op->rounds.n_first, layout, gpu);
+    *next = price(op, op->rounds.n_first, op->n_kernels, layout, gpu);
+    return op->rounds.n - 1.0;
+}
+
 void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layout,
                    const struct ty_gpu *gpu, struct ty_unit_costs *out)
 {
     for (uint32_t i = 0; i < unit->n; i++) {
         const struct ty_unit_op *op = &unit->op[i];
-        const double more = op->rounds.n - 1.0;
-        if (op->steps.n > 0) {
-            ty_op_price(op, layout, gpu, &out->first[i]);
-            out->next[i] = out->first[i];
-            out->op[i] = every(&out->first[i], op->steps.n);
-            continue;
-        }
-        if (op->rounds.n == 0) {
+        if (op->rounds.n == 0 && op->steps.n == 0 && op->pieces.n == 0) {
             ty_op_price(op, layout, gpu, &out->op[i]);
             continue;
         }
-        const struct ty_op_costs first = price(op, 0, op->rounds.n_first, layout, gpu);
-        const struct ty_op_costs next = price(op, op->rounds.n_first, op->n_kernels, layout, gpu);
-        const struct ty_op_costs all = {.forward = repeated(first.forward, next.forward, more),
-                                        .dgrad = repeated(first.dgrad, next.dgrad, more),
-                                        .wgrad = repeated(first.wgrad, next.wgrad, more),
-                                        .recompute =
-                                            repeated(first.recompute, next.recompute, more),
-                                        .input = repeated(first.input, next.input, more),
-                                        .weight = repeated(first.weight, next.weight, more)};
+        struct ty_op_costs first, next;
+        const double n = price_parts(op, layout, gpu, &first, &next);
+        const struct ty_op_costs all = together(&first, &next, n);
         out->op[i] = ty_op_costs_times(&all, gpu->derate);
         out->first[i] = ty_op_costs_times(&first, gpu->derate);
         out->next[i] = ty_op_costs_times(&next, gpu->derate);
@@ -164,6 +223,14 @@ double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_m
     struct ty_reach each = *reach;
     each.root = TY_ROOT_EACH;
     return ty_op_comm_seconds(cluster, &comm, &each);
+}
+
+double ty_op_share_seconds(const struct ty_cluster *cluster, const struct ty_op_pieces *pieces,
+                           const struct ty_reach *reach)
+{
+    struct ty_coll_cost cost;
+    ty_coll_copy_cost(cluster, pieces->share_B, reach, &cost);
+    return ty_coll_seconds(&cost) * cluster->collectives.derate;
 }
 
 /* ---- optimizer ---- */

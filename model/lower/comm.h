@@ -36,6 +36,7 @@ struct ty_collective {
     const char *name;                   /* NULL: that of the collective */
     const struct ty_exchange *exchange; /* in its place; NULL: none */
     const struct ty_member_load *load;  /* [members]: it is that of so many rows; NULL: as it is */
+    bool copied;                        /* by copy engines, which slow nothing down */
 };
 
 /* members.c: costs of all members into l->cost_of, durations into dur[members]; whether they are

@@ -151,6 +151,35 @@ static void round_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
     }
 }
 
+/* Kinds of each piece of a product, and of what comes behind the last one. */
+static struct ty_op_kinds piece_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
+                                      const struct ty_op_costs *rest,
+                                      const struct ty_op_costs *piece)
+{
+    struct ty_op_kinds k = op_kinds(l, op, rest, NULL);
+    const struct {
+        uint16_t *kind, *next;
+        const struct ty_cost *rest, *piece;
+        const char *name;
+        enum ty_category category;
+        enum ty_phase phase;
+    } rows[] = {{&k.forward, &k.next_forward, &rest->forward, &piece->forward, op->name,
+                 TY_CAT_FORWARD, TY_PHASE_FORWARD},
+                {&k.recompute, &k.next_recompute, &rest->recompute, &piece->recompute, op->name,
+                 TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD},
+                {&k.dgrad, &k.next_dgrad, &rest->dgrad, &piece->dgrad, op->backward,
+                 TY_CAT_BACKWARD, TY_PHASE_BACKWARD},
+                {&k.input, &k.next_input, &rest->input, &piece->input, op->backward, TY_CAT_DGRAD,
+                 TY_PHASE_DGRAD}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (rows[i].piece->seconds > 0) {
+            *rows[i].next = kind(l, rows[i].name, rows[i].category, rows[i].phase, rows[i].piece);
+            *rows[i].kind = rows[i].rest->seconds > 0 ? *rows[i].kind : TY_NONE;
+        }
+    }
+    return k;
+}
+
 static void unit_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
                        struct ty_compute_kinds *k)
 {
@@ -158,7 +187,9 @@ static void unit_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
         for (uint32_t i = 0; i < l->units->kind[u].n; i++) {
             const struct ty_unit_op *op = &l->units->kind[u].op[i];
             if (op->steps.n > 0) {
-                k->op[u][i] = op_kinds(l, op, &c->first[u][i], NULL);
+                k->op[u][i] = op_kinds(l, op, &c->next[u][i], NULL);
+            } else if (op->pieces.n > 0) {
+                k->op[u][i] = piece_kinds(l, op, &c->first[u][i], &c->next[u][i]);
             } else if (op->rounds.n == 0) {
                 k->op[u][i] = op_kinds(l, op, &c->op[u][i], &c->whole[u][i]);
             } else {

@@ -20,6 +20,7 @@ struct ty_comm_kinds {
     uint16_t block[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_WGRAD + 1][TY_STEP_BLOCKS]; /* of steps */
     uint16_t sum[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_WGRAD + 1];
     uint16_t grad[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_OP_GRADS];
+    uint16_t copy[TY_N_UNIT_KINDS][TY_UNIT_OPS][2]; /* shares of pieces, forward and backward */
     uint16_t gather[2];              /* tensor: messages that were sent in parts; TY_NONE */
     uint16_t norm_grads;             /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
@@ -268,7 +269,7 @@ static inline bool ty_lower_is_hybrid(const struct ty_lowering *l)
 /* The weight gradient is an operation of its own where a collective overlaps it. */
 static inline bool ty_lower_splits_wgrad(const struct ty_unit_op *op)
 {
-    return op->column;
+    return op->column || op->pieces.n > 0;
 }
 
 static inline bool ty_lower_is_mesh(const struct ty_lowering *l)

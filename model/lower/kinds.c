@@ -55,6 +55,9 @@ struct comm {
 static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind,
                     const struct ty_collective *c)
 {
+    if (c != NULL && c->copied) {
+        return 0;
+    }
     if (c != NULL && c->exchange != NULL) {
         return ty_exchange_slows(cluster, c->exchange, kind->net_B > 0);
     }
@@ -119,7 +122,9 @@ static void price(const struct ty_lowering *l, const struct ty_collective *c, ui
                   struct ty_coll_cost *out)
 {
     const struct ty_member_load *load = c->load != NULL ? &c->load[member] : NULL;
-    if (c->exchange != NULL) {
+    if (c->copied) {
+        ty_coll_copy_cost(l->in->cluster, c->bytes, reach, out);
+    } else if (c->exchange != NULL) {
         struct ty_exchange x = *c->exchange;
         x.load = load != NULL ? load->rank : x.load;
         x.node_load = load != NULL ? load->node : x.node_load;
@@ -174,7 +179,7 @@ static int known_kind(const struct ty_lowering *l, const char *group, enum ty_ph
         const struct ty_kind *kind = &p->kinds[k];
         if (kind->group == group && kind->phase == (uint8_t)phase &&
             !(kind->bytes < c->bytes || kind->bytes > c->bytes) &&
-            strcmp(kind->name, ty_coll_name(c->coll)) == 0) {
+            strcmp(kind->name, c->name != NULL ? c->name : ty_coll_name(c->coll)) == 0) {
             return (int)k;
         }
     }
@@ -307,6 +312,26 @@ uint16_t ty_lower_loaded_kind(struct ty_lowering *l, const struct ty_op_comm *co
     return even ? like : made_comm(l, comm, forward, load);
 }
 
+/* Shares of the tokens of a product in pieces; those of products of one size are alike. */
+static void copy_kinds(struct ty_lowering *l, const struct ty_op_pieces *pieces, uint16_t kind[2])
+{
+    const struct ty_lower_group *g = &l->group[TY_GROUP_TENSOR];
+    const struct ty_collective c = {.coll = TY_COLL_SEND_RECV,
+                                    .reach = g->reach,
+                                    .bytes = pieces->share_B,
+                                    .calls = 1,
+                                    .route = ty_route_group(g),
+                                    .name = "copy",
+                                    .copied = true};
+    for (int back = 0; pieces->n > 0 && back < (pieces->scatters ? 2 : 1); back++) {
+        const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
+        const char *name = l->b.program->groups[g->link].name;
+        const int known = known_kind(l, name, phase, &c);
+        kind[back] = known >= 0 ? (uint16_t)known
+                                : collective_kind(l, name, category_of[TY_GROUP_TENSOR], phase, &c);
+    }
+}
+
 static void round_comm_kinds(struct ty_lowering *l, const struct ty_op_rounds *rounds,
                              uint16_t kind[4])
 {
@@ -322,6 +347,7 @@ static void op_comm_kinds(struct ty_lowering *l)
 {
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
+            copy_kinds(l, &l->part->kind[u].op[i].pieces, l->here.comm.copy[u][i]);
             round_comm_kinds(l, &l->part->kind[u].op[i].rounds, l->here.comm.round[u][i]);
             for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
                 const struct ty_op_comms *comms = &l->part->kind[u].op[i].comms[place];

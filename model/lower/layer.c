@@ -214,18 +214,54 @@ static void rounds(struct ty_lowering *l, const struct at *at, uint16_t first, u
     }
 }
 
+/* A product in pieces, and what is left of the operator. The share for the next piece comes, or that
+ * of the piece before goes, while one runs. */
+static void pieces(struct ty_lowering *l, const struct at *at, uint16_t rest, uint16_t piece,
+                   bool back)
+{
+    const struct ty_op_pieces *p = &at->op->pieces;
+    const uint16_t copy = l->here.comm.copy[at->unit->kind][at->number][back];
+    const bool leaves = p->scatters && !back;
+    uint8_t waits[TY_WAITS];
+    uint32_t n = ready(l, waits);
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (leaves || i > 0) {
+            compute(l, at, piece);
+            n = leaves ? ready(l, waits) : 0; /* what has come can go on */
+        }
+        if (i + 1 < p->n) {
+            ty_lower_collective(l, TY_GROUP_TENSOR, copy, at->unit->layer, at->op->part,
+                                TY_EVENT_TENSOR, waits, n);
+        }
+        if (!leaves && i == 0) {
+            compute(l, at, piece);
+        }
+        if (!leaves && i + 1 < p->n) {
+            ty_lower_need(l, TY_EVENT_TENSOR);
+        }
+    }
+    if (leaves) {
+        ty_lower_need(l, TY_EVENT_TENSOR);
+    }
+    if (rest != TY_NONE) {
+        compute(l, at, rest);
+    }
+}
+
 static struct ty_lower_op place_of(const struct at *at)
 {
     return (struct ty_lower_op){at->unit, at->number, at->op};
 }
 
-/* An operator in one piece, in rounds or in steps. */
+/* An operator in one piece, in several, in rounds or in steps. */
 static void work(struct ty_lowering *l, const struct at *at, uint16_t kind, uint16_t next,
                  bool back)
 {
     if (at->op->steps.n > 0) {
         const struct ty_lower_op place = place_of(at);
         ty_lower_steps(l, &place, back ? TY_DGRAD : TY_FORWARD, kind);
+    } else if (at->op->pieces.n > 0 && next != TY_NONE) {
+        pieces(l, at, kind, next, back);
     } else if (at->op->rounds.n == 0) {
         compute(l, at, kind);
     } else {

@@ -372,6 +372,9 @@ static void emit_sharding(struct ty_emission *e)
         TY_EMIT_FLAG(e, "--use-megatron-fsdp\n");
         TY_EMIT_FLAG(e, "--data-parallel-sharding-strategy %s\n", strategies[l->zero]);
     }
+    if (l->framework.overlap_tensor_products && l->sequence_parallel && l->tensor > 1) {
+        TY_EMIT_FLAG(e, "--tp-comm-overlap\n");
+    }
     if (ty_layout_does(l, l->framework.overlap_grad_reduce)) {
         TY_EMIT_FLAG(e, "--overlap-grad-reduce\n");
     }

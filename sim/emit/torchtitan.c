@@ -130,6 +130,9 @@ static void emit_parallelism(struct ty_emission *e)
         TY_EMIT_UNSAID(e,
                        "layout.sequence_parallel false: its tensor ranks share sequences, too\n");
     }
+    if (l->tensor > 1 && l->framework.overlap_tensor_products) {
+        ty_text_add(e->out, "enable_async_tensor_parallel = true\n");
+    }
     ty_text_add(e->out, "context_parallel_degree = %u\n", (unsigned)l->context);
     if (l->context > 1) {
         const bool gathers = l->context_method == TY_CONTEXT_ALL_GATHER;

@@ -140,6 +140,7 @@ struct unit_comms {
     double round[TY_UNIT_OPS][4];
     double block[TY_UNIT_OPS][TY_WGRAD + 1][TY_STEP_BLOCKS];
     double sum[TY_UNIT_OPS][TY_WGRAD + 1];
+    double copy[TY_UNIT_OPS];
 };
 
 static double move_ps(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
@@ -162,6 +163,22 @@ static void price_steps(const struct ty_plan_costs *costs, const struct ty_plan_
     }
 }
 
+static double copy_ps(const struct ty_plan_costs *costs, const struct ty_plan_group *group,
+                      const struct ty_op_pieces *pieces)
+{
+    double least = INFINITY;
+    if (pieces->n == 0 || group == NULL || group->n > TY_PLAN_REACHES) {
+        return 0;
+    }
+    for (uint32_t k = 0; k < group->n; k++) {
+        struct ty_reach reach = group->reach[k];
+        least = fmin(least, ps_of(ty_op_share_seconds(&costs->base->cluster, pieces, &reach)));
+        reach.sharing = 1;
+        least = fmin(least, ps_of(ty_op_share_seconds(&costs->base->cluster, pieces, &reach)));
+    }
+    return least;
+}
+
 static void price_comms(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
                         const struct ty_unit_ops *ops, struct unit_comms *out)
 {
@@ -169,6 +186,7 @@ static void price_comms(const struct ty_plan_costs *costs, const struct ty_plan_
         if (ops->op[i].steps.n > 0) {
             price_steps(costs, grid, &ops->op[i].steps, out->block[i], out->sum[i]);
         }
+        out->copy[i] = copy_ps(costs, grid->group[TY_GROUP_TENSOR], &ops->op[i].pieces);
         const struct ty_op_rounds *rounds = &ops->op[i].rounds;
         const double bytes[4] = {rounds->forward_B, rounds->first_B, rounds->middle_B,
                                  rounds->last_B};
@@ -201,16 +219,19 @@ static void add_costs(const struct ty_unit_ops *ops, const struct ty_unit_costs 
     for (uint32_t i = 0; i < ops->n; i++) {
         const struct ty_unit_op *op = &ops->op[i];
         const bool rounds = op->rounds.n > 0;
-        const struct ty_op_costs *c = rounds || op->steps.n > 0 ? &costs->first[i] : &costs->op[i];
+        const bool pieces = op->pieces.n > 0;
+        const struct ty_op_costs *c = rounds || pieces  ? &costs->first[i]
+                                      : op->steps.n > 0 ? &costs->next[i]
+                                                        : &costs->op[i];
         const struct ty_cost whole = rounds ? c->dgrad : ty_cost_plus(c->dgrad, c->wgrad);
         struct ty_op_times *t = &least[i];
         t->forward = lesser(t->forward, c->forward);
         t->recompute = lesser(t->recompute, c->recompute);
-        t->dgrad = lesser(t->dgrad, op->column ? c->dgrad : whole);
+        t->dgrad = lesser(t->dgrad, op->column || pieces ? c->dgrad : whole);
         t->wgrad = lesser(t->wgrad, c->wgrad);
         t->input = lesser(t->input, c->input);
         t->weight = lesser(t->weight, op->first ? whole : c->weight);
-        if (rounds) {
+        if (rounds || pieces) {
             const struct ty_op_costs *next = &costs->next[i];
             t->next_forward = lesser(t->next_forward, next->forward);
             t->next_recompute = lesser(t->next_recompute, next->recompute);
@@ -316,6 +337,7 @@ static void time_units(const struct pricing *p, struct ty_plan_layer *layer)
                 .round = (const double(*)[4])comms.round,
                 .block = (const double(*)[TY_WGRAD + 1][TY_STEP_BLOCKS]) comms.block,
                 .sum = (const double(*)[TY_WGRAD + 1]) comms.sum,
+                .copy = comms.copy,
                 .layout = p->layout,
                 .slows = least_slow(p)};
             ty_unit_times(&play, &layer->unit[u].times[q]);

@@ -212,12 +212,41 @@ static void round_of(struct player *p, uint32_t op, uint32_t i, double ps, bool 
     p->need |= sends ? 1u << event : 0;
 }
 
-/* An operator in one piece, in steps, or in rounds, each with a message beside it. */
+/* A product in pieces, beside what comes for them or leaves. */
+static void pieces(struct player *p, uint32_t op, double rest, double piece, bool leaves)
+{
+    const uint32_t n = p->play->ops->op[op].pieces.n;
+    for (uint32_t i = 0; i < n; i++) {
+        if (leaves || i > 0) {
+            compute(p, piece);
+        }
+        if (i + 1 < n) {
+            const double ready = leaves || i == 0 ? p->compute : 0;
+            p->stream[TENSOR_STREAM] =
+                fmax(p->stream[TENSOR_STREAM], ready) + (is_early(p) ? 0 : p->play->copy[op]);
+            p->event[TENSOR] = p->stream[TENSOR_STREAM];
+        }
+        if (!leaves && i == 0) {
+            compute(p, piece);
+        }
+        p->need |= !leaves && i + 1 < n ? 1u << TENSOR : 0;
+    }
+    p->need |= leaves ? 1u << TENSOR : 0;
+    if (rest > 0) {
+        compute(p, rest);
+    }
+}
+
+/* An operator in one piece, in several, in steps, or in rounds, each with a message beside it. */
 static void work(struct player *p, uint32_t op, double first, double next, bool back)
 {
     const struct ty_unit_op *one = &p->play->ops->op[op];
     if (one->steps.n > 0) {
         steps(p, op, back ? TY_DGRAD : TY_FORWARD, first);
+        return;
+    }
+    if (one->pieces.n > 0 && next > 0) {
+        pieces(p, op, first, next, one->pieces.scatters && !back);
         return;
     }
     if (one->rounds.n == 0) {
@@ -307,7 +336,7 @@ static void whole_op(struct player *p, uint32_t i)
 {
     const struct ty_unit_op *op = &p->play->ops->op[i];
     const struct ty_op_times *t = &p->play->op[i];
-    const bool split = op->column;
+    const bool split = op->column || op->pieces.n > 0;
     const uint32_t rows = pass_by(p, op);
     p->need |= comms(p, i, TY_BEFORE_DGRAD);
     const bool in_step = (p->need & ~(1u << TENSOR)) == 0 && op->rounds.n == 0 && !is_early(p);

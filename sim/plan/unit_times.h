@@ -31,7 +31,7 @@ struct ty_unit_times {
  * it has some. */
 struct ty_op_times {
     double forward, recompute, dgrad, wgrad, input, weight;
-    double next_forward, next_recompute, next_dgrad, next_input; /* of further rounds */
+    double next_forward, next_recompute, next_dgrad, next_input; /* of further rounds, of a piece */
 };
 
 struct ty_unit_play {
@@ -41,6 +41,7 @@ struct ty_unit_play {
     const double (*round)[4]; /* [n] messages: forward; backward the first, middle ones, the last */
     const double (*block)[TY_WGRAD + 1][TY_STEP_BLOCKS]; /* [n] of a step, */
     const double (*sum)[TY_WGRAD + 1];                   /* and of what it gives */
+    const double *copy;                                  /* [n] of a share of a piece */
     const struct ty_layout *layout;
     double slows; /* share of its speed that computation beside a tensor collective loses */
 };

@@ -259,6 +259,13 @@ bool ty_change_overlap_tensor_reduce(struct ty_config *c, int to)
     return set_flag(&c->layout.framework.overlap_tensor_reduce, to, c->layout.tensor > 1);
 }
 
+bool ty_change_overlap_tensor_products(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.overlap_tensor_products, to,
+                    c->layout.tensor > 1 && c->layout.sequence_parallel &&
+                        !ty_layout_is_mesh(&c->layout));
+}
+
 bool ty_change_overlap_p2p(struct ty_config *c, int to)
 {
     int *overlap = &c->layout.framework.overlap_p2p;

@@ -50,6 +50,7 @@ ty_change_fn ty_change_fused_loss;
 ty_change_fn ty_change_overlap_grad_reduce;
 ty_change_fn ty_change_overlap_param_gather;
 ty_change_fn ty_change_overlap_tensor_reduce;
+ty_change_fn ty_change_overlap_tensor_products;
 ty_change_fn ty_change_overlap_p2p;
 ty_change_fn ty_change_expert_overlap;
 ty_change_fn ty_change_dispatcher; /* to enum ty_dispatcher, where experts are on several ranks */

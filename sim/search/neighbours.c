@@ -59,6 +59,8 @@ static const struct step stack_steps[] = {
     {ty_change_overlap_param_gather, false},
     {ty_change_overlap_tensor_reduce, true},
     {ty_change_overlap_tensor_reduce, false},
+    {ty_change_overlap_tensor_products, true},
+    {ty_change_overlap_tensor_products, false},
     {ty_change_overlap_p2p, true},
     {ty_change_overlap_p2p, false},
     {ty_change_expert_overlap, true},

@@ -35,6 +35,15 @@ static const struct plan_case plan_cases[] = {
      PLAN_TWO PLAN_MODEL ", tied: true, dropout: 0.1, attention: unfused}\n"
                          "layout: {global_batch: 32}\n",
      {PLAN_FLUSHING}},
+    {"products in pieces",
+     PLAN_TWO PLAN_MODEL ", mlp: swiglu}\nlayout: {global_batch: 32}\n"
+                         "framework: {preset: torchtitan, overlap_tensor_products: true}\n",
+     {PLAN_FLUSHING, "layout.tensor=4,8", "layout.sequence_parallel=true"}},
+    {"products in pieces of parallel blocks, behind each other's reductions",
+     PLAN_TWO PLAN_MODEL ", block: parallel}\nlayout: {global_batch: 32}\n"
+                         "framework: {preset: megatron-lm, overlap_tensor_products: true, "
+                         "overlap_tensor_reduce: false}\n",
+     {PLAN_FLUSHING, "layout.tensor=2,4,8", "layout.sequence_parallel=true"}},
     {"megatron-deepspeed",
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 64}\nframework: {preset: megatron-deepspeed}\n",
      {NULL}},

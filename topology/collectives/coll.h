@@ -134,6 +134,11 @@ void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorit
 /* nccl-tests' factor: busbw = factor * S / t. */
 double ty_coll_bus_factor(enum ty_coll coll, uint32_t ranks);
 
+/* The same as ty_coll_shift_cost by copy engines: inside a node as fast as one message alone,
+ * however many channels the library would give it. */
+void ty_coll_copy_cost(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
+                       struct ty_coll_cost *out);
+
 /* Every member of a group sends `bytes` to the next, the last to the first, all at once, as
  * measured where a log of sendrecv_perf covers it: ty_coll_cost of TY_COLL_SEND_RECV without
  * nvlink_floor. */

@@ -119,6 +119,21 @@ void ty_coll_shift_cost(const struct ty_cluster *cluster, double bytes,
     out->nvlink_B = bytes - out->net_B;
 }
 
+void ty_coll_copy_cost(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
+                       struct ty_coll_cost *out)
+{
+    if (reach->nodes > 1) {
+        ty_coll_shift_cost(cluster, bytes, reach, out);
+        return;
+    }
+    *out = (struct ty_coll_cost){
+        .algorithm = &ty_coll_direct,
+        .pattern = TY_PATTERN_RING,
+        .latency_s = cluster->nvlink.p2p_latency,
+        .transfer_s = bytes / (cluster->nvlink.bandwidth * cluster->nvlink.p2p_efficiency),
+        .nvlink_B = bytes};
+}
+
 /* Two ranks, of as many pairs at once as share a node. */
 static void message(const struct ty_cluster *cluster, bool same_node, double bytes,
                     uint32_t sharing, struct ty_coll_cost *out)

@@ -124,10 +124,8 @@ static void import_stack(struct ty_flags *words)
     if (ty_words_true(words, "parallelism.enable_async_tensor_parallel", false)) {
         const struct ty_draft_from from =
             ty_flags_from(words, "parallelism.enable_async_tensor_parallel", "");
-        ty_draft_remark(d, &from,
-                        "products and their collectives run piece by piece beside each "
-                        "other there; here only those of backward passes do");
         ty_draft_set(d, "framework.overlap_tensor_reduce", &from, "true");
+        ty_draft_set(d, "framework.overlap_tensor_products", &from, "true");
     }
     if (ty_words_true(words, "parallelism.disable_loss_parallel", false)) {
         const struct ty_draft_from from =

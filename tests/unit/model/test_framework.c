@@ -195,6 +195,64 @@ START_TEST(overlap_of_long_reductions_does_not_cost_a_slow_host_time)
 }
 END_TEST
 
+/* Layers of two micro-batches whose products of sequence parallelism are in pieces: copies are what
+ * is slow there, so that all but the first piece of each wait for one. */
+#define PIECES_YAML(latency)                                                                       \
+    "cluster: {preset: dgx-a100-80g, nvlink_p2p_latency: " latency "}\n"                           \
+    "model: {layers: 3, hidden: 4096, heads: 32, ffn: 16384, sequence: 2048, vocabulary: 32000}\n" \
+    "layout: {tensor: 8, sequence_parallel: true, global_batch: 2}\n"                              \
+    "framework: {preset: ideal, overlap_tensor_products: true}\n"
+
+static double pieces_s(const char *yaml, const char *const *sets)
+{
+    struct quick_run q = quick_run(yaml, NULL, sets);
+    const double seconds = q.figures.step_s;
+    quick_run_free(&q);
+    return seconds;
+}
+
+/* Seven copies of each product forward, and of the two whose result is scattered once more
+ * backward; full recomputation runs the former again. A fused MLP has two products, one with gate
+ * and up apart still gathers once. */
+START_TEST(products_in_pieces_wait_for_a_copy_less_than_they_have_pieces)
+{
+    static const struct {
+        const char *set;
+        double products;
+    } rows[] = {
+        {"layout.recompute=none", 4 + 2}, {"layout.recompute=full", 4 + 4 + 2},
+        {"model.mlp=swiglu", 4 + 2},      {"framework.fused_qkv=false", 4 + 2},
+        {"model.block=parallel", 2 + 1}, /* one input, one result */
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const double more = pieces_s(PIECES_YAML("7 ms"), SETS(rows[i].set)) -
+                            pieces_s(PIECES_YAML("5 ms"), SETS(rows[i].set));
+        assert_near(more, 2 * 3 * rows[i].products * 7 * 2e-3, 1e-9);
+    }
+}
+END_TEST
+
+/* As many bytes, less time, and the same by either engine; not without sequence parallelism. */
+START_TEST(products_in_pieces_hide_what_is_gathered_and_scattered)
+{
+    static const char *const set[] = {"framework.overlap_tensor_products=false",
+                                      "framework.overlap_tensor_products=true"};
+    static const char yaml[] = PIECES_YAML("8 us");
+    const double whole = pieces_s(yaml, SETS(set[0])), pieces = pieces_s(yaml, SETS(set[1]));
+    ck_assert_double_lt(pieces, 0.97 * whole);
+    struct quick_run a = quick_run(yaml, "sweep", SETS(set[0]));
+    struct quick_run b = quick_run(yaml, "sweep", SETS(set[1]));
+    struct quick_run c = quick_run(yaml, "events", SETS(set[1]));
+    assert_near((double)quick_run_traffic(&b, "tp"), (double)quick_run_traffic(&a, "tp"), 1e-9);
+    ck_assert_double_eq(b.figures.step_s, c.figures.step_s);
+    quick_run_free(&a);
+    quick_run_free(&b);
+    quick_run_free(&c);
+    const char *const none = "layout.sequence_parallel=false";
+    ck_assert_double_eq(pieces_s(yaml, SETS(set[1], none)), pieces_s(yaml, SETS(set[0], none)));
+}
+END_TEST
+
 /* Megatron-LM's 1F1B blocks, its interleaved schedule does not. */
 START_TEST(messages_of_interleaved_schedules_do_not_block_by_default)
 {
@@ -276,6 +334,8 @@ TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel
          auto_means_fp32_in_bf16_training_only, matrices_apart_are_reduced_apart,
          parameters_may_come_back_late, collectives_fit_under_the_floor_of_the_host,
          overlap_of_long_reductions_does_not_cost_a_slow_host_time,
+         products_in_pieces_wait_for_a_copy_less_than_they_have_pieces,
+         products_in_pieces_hide_what_is_gathered_and_scattered,
          messages_of_interleaved_schedules_do_not_block_by_default,
          a_layout_does_not_change_the_stack, every_stack_runs,
          full_attention_computes_the_masked_half)

@@ -102,6 +102,7 @@ static const struct choice {
     {"framework.overlap_grad_reduce", "true|false"},
     {"framework.overlap_param_gather", "true|false"},
     {"framework.overlap_tensor_reduce", "true|false"},
+    {"framework.overlap_tensor_products", "false|false|true"},
     {"framework.overlap_p2p", "auto|true|false"},
     {"framework.prefetch", "0|1|2"},
     {"framework.moment_dtype", "fp32|fp32|bf16|fp8"},

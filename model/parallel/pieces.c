@@ -1,0 +1,55 @@
+/* pieces.c - products of sequence parallelism in pieces, beside what is gathered and scattered.
+ *
+ * Of n tensor ranks each has a share of the tokens. A column-parallel product begins with its own,
+ * and while a piece runs the share of another rank comes for the next; a row-parallel one ends with
+ * its own, and while a piece runs what the one before gave for another rank leaves. Going backward
+ * the gradients of row-parallel results come like inputs; those that column-parallel products
+ * scatter have the weight gradient to run beside, and inputs that are gathered again for that the
+ * input gradient (layer.c). So do MegaScale (Jiang et al. 2024, section 3.2), Megatron-LM's
+ * --tp-comm-overlap and PyTorch's asynchronous tensor parallelism; which passes the latter two take
+ * by default is from memory.
+ *
+ * A share goes by copy engines at the rate of a message, nvlink_p2p_efficiency, behind
+ * nvlink_p2p_latency, and computation beside it loses nothing (guess: it takes no multiprocessors,
+ * and products leave it the memory). What is lost are whole tiles: a piece has 1/n of the rows. */
+#include "model/block/block_internal.h"
+
+/* One collective of tensor ranks at a place, which pieces make unnecessary: whether it was there. */
+static bool replace(struct ty_unit_op *op, enum ty_comm_place place, enum ty_coll coll,
+                    double *bytes)
+{
+    struct ty_op_comms *comms = &op->comms[place];
+    const struct ty_op_comm *one = &comms->item[0];
+    if (comms->n != 1 || one->group != TY_GROUP_TENSOR || one->coll != coll || one->times != 1) {
+        return false;
+    }
+    *bytes = one->bytes;
+    comms->n = 0;
+    return true;
+}
+
+static bool has_product(const struct ty_unit_op *op)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < op->n_kernels; i++) {
+        any = any || op->kernel[i].op == TY_OPERATOR_MATMUL;
+    }
+    return any;
+}
+
+static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    double bytes = 0;
+    if (!ty_block_overlaps_products(b) || op->expert || !has_product(op)) {
+        return;
+    }
+    const bool gathers = replace(op, TY_BEFORE_FORWARD, TY_COLL_ALL_GATHER, &bytes);
+    const bool scatters = replace(op, TY_AFTER_FORWARD, TY_COLL_REDUCE_SCATTER, &bytes) &&
+                          replace(op, TY_BEFORE_DGRAD, TY_COLL_ALL_GATHER, &bytes);
+    if (gathers || scatters) {
+        const uint32_t n = b->layout->tensor;
+        op->pieces = (struct ty_op_pieces){n, gathers, scatters, bytes / n};
+    }
+}
+
+const struct ty_parallel ty_parallel_pieces = {.around = around};
