@@ -2,7 +2,7 @@
 """Weeks of published trainings beside those that `trainyard fleet` makes of the same assumptions, and
 docs/fleet.md shows what comes out.
 
-usage: fleet.py TRAINYARD PAGE EXAMPLE
+usage: fleet.py TRAINYARD PAGE EXAMPLE STACK
 """
 import json
 import pathlib
@@ -25,12 +25,29 @@ MEGASCALE = {"fleet.failures": "[]", "fleet.failures_per_1000_node_days": 1000 *
              "fleet.planned": 0, "fleet.checkpoint.every": "auto",
              "fleet.checkpoint.stall": "5 s", "fleet.checkpoint.durable_after": "0 s",
              "fleet.detect": "300 s", "fleet.restart": "600 s"}
+# What Megatron-LM's rows of MegaScale's table do otherwise: the attention kernel and recomputation
+# are guesses, as in large_runs.csv; of its overlaps only those of backward passes were there
+MEGATRON = {"framework.preset": "megatron-lm", "framework.overlap_grad_reduce": "false",
+            "framework.overlap_param_gather": "false", "framework.overlap_p2p": "false",
+            "model.block": "serial", "model.window": "none"}
+AS_KORTHIKANTI = {"model.attention": "fused-softmax", "layout.recompute": "selective"}
+# Of table 3, on 256 sequences: what each row adds to those before it, from Megatron-LM with the
+# first flash kernel on (guess) to all of the stack
+SWITCHES = (("parallel block", {"model.block": "parallel"}),
+            ("sliding window", {"model.window": 512}),
+            ("tensor overlap", {"framework.overlap_tensor_products": "true"}),
+            ("pipeline overlap", {"framework.overlap_p2p": "true"}),
+            ("data overlap", {"framework.overlap_grad_reduce": "true",
+                              "framework.overlap_param_gather": "true"}),
+            ("efficient operators", {"model.attention": "flash2"}),
+            ("batch x3", {"layout.global_batch": 768}))
 RATE_OF_RESEARCH = 2.2  # failures a day of a job of 1,024 GPUs of RSC-1 that are not its nodes'
 
 
 class Anchors(Test):
-    def __init__(self, binary, page, example):
+    def __init__(self, binary, page, example, stack):
         super().__init__(binary)
+        self.stack_file = stack
         self.page = pathlib.Path(page).read_text(encoding="utf-8")
         self.example = example
         rows, _ = Tables(None).read("fleet_anchors")
@@ -80,6 +97,40 @@ class Anchors(Test):
         self.shown("MegaScale, effective time", f"> {least:.0f} %", f"{100 * one:.1f} %")
         self.shown("MegaScale, with what its paper bounds", f"> {least:.0f} %", f"{100 * slow:.1f} %")
 
+    def step(self, sets):
+        words = [w for key, value in sets.items() for w in ("--set", f"{key}={value}")]
+        done = self.call(None, "run", self.stack_file, *words, "--stats", "json", "--quiet")
+        if done.returncode not in (0, 1):
+            raise SystemExit(done.stderr)
+        return json.loads(done.stdout)["step_time_s"]
+
+    def steps_of_megascale(self, rows):
+        for row in rows:
+            sets = {"cluster.nodes": int(row["gpus"]) // 8, "layout.global_batch": row["global_batch"]}
+            if row["stack"] == "Megatron-LM":
+                sets |= MEGATRON | AS_KORTHIKANTI
+            one, want = self.step(sets), float(row["step_s"])
+            error = 100 * (one / want - 1)
+            what = f"{row['stack']} on {int(row['gpus']):,} GPUs"
+            self.check(f"{what}: within 10 %", abs(error) < 10, error)
+            self.shown(what, f"{want:g} s", f"{one:.2f} s ({error:+.1f} %)")
+
+    def ablation(self, rows):
+        mfu = {row["stack"]: float(row["mfu_percent"]) for row in rows}
+        sets = MEGATRON | {"model.attention": "flash1", "layout.global_batch": 256}
+        base = before = 256 / self.step(sets)
+        for name, more in SWITCHES:
+            sets |= more
+            now = sets["layout.global_batch"] / self.step(sets)
+            self.check(f"{name} is a gain", now > before, (before, now))
+            self.shown(name, f"{mfu[name] / mfu['baseline']:.3f}", f"{now / base:.3f}")
+            before = now
+
+    def stack(self):
+        rows, _ = Tables(None).read("megascale")
+        self.steps_of_megascale([row for row in rows if row["table"] == "2"])
+        self.ablation([row for row in rows if row["table"] == "3"])
+
     def research(self):
         rate = self.published["RSC-1", "16384", "failures per 1000 node-days"]
         for gpus, job, near in ((16384, 0, 0.02), (131072, 0, 0.03), (1024, RATE_OF_RESEARCH, 0.01)):
@@ -104,6 +155,7 @@ def main():
     suite = Anchors(*sys.argv[1:])
     suite.llama()
     suite.megascale()
+    suite.stack()
     suite.research()
     suite.largest()
     print(f"1..{suite.n}")
