@@ -214,8 +214,8 @@ static void rounds(struct ty_lowering *l, const struct at *at, uint16_t first, u
     }
 }
 
-/* A product in pieces, and what is left of the operator. The share for the next piece comes, or that
- * of the piece before goes, while one runs. */
+/* A product in pieces, and what is left of the operator. The share for the next piece comes, or
+ * that of the piece before goes, while one runs. */
 static void pieces(struct ty_lowering *l, const struct at *at, uint16_t rest, uint16_t piece,
                    bool back)
 {

@@ -14,7 +14,7 @@
  * and products leave it the memory). What is lost are whole tiles: a piece has 1/n of the rows. */
 #include "model/block/block_internal.h"
 
-/* One collective of tensor ranks at a place, which pieces make unnecessary: whether it was there. */
+/* One collective of tensor ranks at a place, which pieces replace: whether it was there. */
 static bool replace(struct ty_unit_op *op, enum ty_comm_place place, enum ty_coll coll,
                     double *bytes)
 {
