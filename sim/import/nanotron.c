@@ -4,26 +4,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sim/import/flag_rows.h"
 #include "sim/import/trainer.h"
 
 #define RULE        "default of nanotron, from memory"
 #define MODEL(word) "model.model_config." word
-#define TAKEN(name)                                                                                \
-    {                                                                                              \
-        name, TY_FLAG_TAKEN, NULL, NULL, NULL                                                      \
-    }
-#define KEY(name, key)                                                                             \
-    {                                                                                              \
-        name, TY_FLAG_KEY, key, NULL, NULL                                                         \
-    }
-#define NO_KEY(name, note)                                                                         \
-    {                                                                                              \
-        name, TY_FLAG_NO_KEY, NULL, NULL, note                                                     \
-    }
-#define IDLE(name)                                                                                 \
-    {                                                                                              \
-        name, TY_FLAG_IDLE, NULL, NULL, NULL                                                       \
-    }
 
 static const struct ty_flag_row rows[] = {
     KEY(MODEL("num_hidden_layers"), "model.layers"),
@@ -80,7 +65,7 @@ static const struct ty_flag_row rows[] = {
     IDLE("s3_upload.*"),
     IDLE("slurm.*"),
     IDLE("tokenizer.*"),
-    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
+    LAST,
 };
 
 static void set_count(struct ty_flags *words, const char *word, const char *key, uint32_t otherwise)

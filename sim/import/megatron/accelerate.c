@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "sim/base/path.h"
+#include "sim/import/flag_rows.h"
 #include "sim/import/huggingface.h"
 #include "sim/import/megatron/deepspeed.h"
 #include "sim/import/trainer.h"
@@ -15,18 +16,6 @@
 #define DEGREE(word)   "parallelism_config.parallelism_config_" word "_size"
 #define DS(word)       "deepspeed_config." word
 #define MEGATRON(word) "megatron_lm_config.megatron_lm_" word
-#define IDLE(name)                                                                                 \
-    {                                                                                              \
-        name, TY_FLAG_IDLE, NULL, NULL, NULL                                                       \
-    }
-#define TAKEN(name)                                                                                \
-    {                                                                                              \
-        name, TY_FLAG_TAKEN, NULL, NULL, NULL                                                      \
-    }
-#define NO_KEY(name, note)                                                                         \
-    {                                                                                              \
-        name, TY_FLAG_NO_KEY, NULL, NULL, note                                                     \
-    }
 
 static const struct ty_flag_row rows[] = {
     TAKEN("distributed_type"),
@@ -76,7 +65,7 @@ static const struct ty_flag_row rows[] = {
     IDLE("ipex_config.*"),
     IDLE("commands"),
     IDLE("command_file"),
-    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
+    LAST,
 };
 
 /* ---- the world ---- */

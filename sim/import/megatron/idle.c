@@ -1,12 +1,8 @@
 /* idle.c - flags of Megatron-LM, its forks and their launchers that have no part in a
  * step. They are listed because a word that is nowhere is told as not understood. Two thirds are
  * from memory; the others are in published jobs, or in what rows.c names. */
+#include "sim/import/flag_rows.h"
 #include "sim/import/megatron/megatron.h"
-
-#define IDLE(name)                                                                                 \
-    {                                                                                              \
-        name, TY_FLAG_IDLE, NULL, NULL, NULL                                                       \
-    }
 
 const struct ty_flag_row ty_megatron_idle_rows[] = {
     /* launchers */
@@ -336,5 +332,5 @@ const struct ty_flag_row ty_megatron_idle_rows[] = {
     IDLE("--mean-noise-span-length"),
     IDLE("--data-efficiency-*"),
     IDLE("--random-ltd-*"),
-    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
+    LAST,
 };

@@ -5,27 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sim/import/flag_rows.h"
 #include "sim/import/megatron/megatron.h"
 #include "sim/import/tokenizers.h"
 #include "sim/import/trainer.h"
 
 #define RULE "default of GPT-NeoX, from memory"
-#define TAKEN(name)                                                                                \
-    {                                                                                              \
-        name, TY_FLAG_TAKEN, NULL, NULL, NULL                                                      \
-    }
-#define KEY(name, key)                                                                             \
-    {                                                                                              \
-        name, TY_FLAG_KEY, key, NULL, NULL                                                         \
-    }
-#define NO_KEY(name, note)                                                                         \
-    {                                                                                              \
-        name, TY_FLAG_NO_KEY, NULL, NULL, note                                                     \
-    }
-#define IDLE(name)                                                                                 \
-    {                                                                                              \
-        name, TY_FLAG_IDLE, NULL, NULL, NULL                                                       \
-    }
 
 static const struct ty_flag_row rows[] = {
     KEY("num_layers", "model.layers"),
@@ -173,7 +158,7 @@ static const struct ty_flag_row rows[] = {
     IDLE("num_workers"),
     IDLE("attention_softmax_in_fp32"),
     IDLE("hysteresis"),
-    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
+    LAST,
 };
 
 /* ---- the model ---- */

@@ -4,20 +4,8 @@
  * Megatron-DeepSpeed (4efb479d) and BigScience's fork (8387ae17), and published jobs. A third of
  * the flags is in none of these and from memory: --window-size, --exp-avg-dtype, --mlp-type,
  * --fine-grained-activation-offloading, --optimizer-offload-fraction, other kinds of models, ... */
+#include "sim/import/flag_rows.h"
 #include "sim/import/megatron/megatron.h"
-
-#define TAKEN(name)                                                                                \
-    {                                                                                              \
-        name, TY_FLAG_TAKEN, NULL, NULL, NULL                                                      \
-    }
-#define KEY(name, key, value)                                                                      \
-    {                                                                                              \
-        name, TY_FLAG_KEY, key, value, NULL                                                        \
-    }
-#define NO_KEY(name, note)                                                                         \
-    {                                                                                              \
-        name, TY_FLAG_NO_KEY, NULL, NULL, note                                                     \
-    }
 
 const struct ty_flag_row ty_megatron_rows[] = {
     /* model: model.c */
@@ -61,7 +49,7 @@ const struct ty_flag_row ty_megatron_rows[] = {
     TAKEN("--qk-head-dim"),
     TAKEN("--qk-pos-emb-head-dim"),
     TAKEN("--v-head-dim"),
-    KEY("--mtp-num-layers", "model.mtp", NULL),
+    KEY("--mtp-num-layers", "model.mtp"),
     TAKEN("--attention-backend"),
     TAKEN("--use-flash-attn"),
     TAKEN("--use-flash-attn-v1"),
@@ -113,11 +101,11 @@ const struct ty_flag_row ty_megatron_rows[] = {
     TAKEN("--moe-permute-fusion"),
     TAKEN("--disable-moe-token-dropping"),
     TAKEN("--mlp-type"),
-    KEY("--moe-router-fusion", "framework.fused_router", "true"),
-    KEY("--moe-shared-expert-overlap", "framework.shared_overlap", "true"),
-    KEY("--moe-shared-expert-gate", "model.shared_gate", "true"),
-    KEY("--overlap-moe-expert-parallel-comm", "framework.expert_overlap", "true"),
-    KEY("--delay-wgrad-compute", "framework.overlap_dispatch", "true"),
+    KEY_AS("--moe-router-fusion", "framework.fused_router", "true"),
+    KEY_AS("--moe-shared-expert-overlap", "framework.shared_overlap", "true"),
+    KEY_AS("--moe-shared-expert-gate", "model.shared_gate", "true"),
+    KEY_AS("--overlap-moe-expert-parallel-comm", "framework.expert_overlap", "true"),
+    KEY_AS("--delay-wgrad-compute", "framework.overlap_dispatch", "true"),
     NO_KEY("--moe-apply-probs-on-input",
            "where the router's weights are applied is not told apart"),
     NO_KEY("--moe-latent-size", "experts behind a narrower projection are not known"),
@@ -163,7 +151,7 @@ const struct ty_flag_row ty_megatron_rows[] = {
     TAKEN("--activations-checkpoint-num-layers"),
     TAKEN("--checkpoint-num-layers"),
     TAKEN("--deepspeed-activation-checkpointing"),
-    KEY("--moe-layer-recompute", "layout.recompute", "moe"),
+    KEY_AS("--moe-layer-recompute", "layout.recompute", "moe"),
     NO_KEY("--distribute-saved-activations",
            "saved inputs that tensor ranks share are not known: each keeps all"),
     /* stages: stages.c */
@@ -177,7 +165,7 @@ const struct ty_flag_row ty_megatron_rows[] = {
     TAKEN("--microbatch-group-size-per-vp-stage"),
     TAKEN("--microbatch-group-size-per-virtual-pipeline-stage"),
     TAKEN("--pp-partition-method"),
-    KEY("--no-overlap-p2p-communication", "framework.overlap_p2p", "false"),
+    KEY_AS("--no-overlap-p2p-communication", "framework.overlap_p2p", "false"),
     TAKEN("--overlap-p2p-communication"),
     NO_KEY("--overlap-p2p-communication-warmup-flush", "overlap in warm-up is not told apart"),
     NO_KEY("--defer-embedding-wgrad-compute", "the embedding's gradient is not deferred"),
@@ -195,14 +183,14 @@ const struct ty_flag_row ty_megatron_rows[] = {
     TAKEN("--cpu-optimizer"),
     TAKEN("--optimizer-cpu-offload"),
     TAKEN("--optimizer-offload-fraction"),
-    KEY("--fp8-param-gather", "framework.fp8_weights", "true"),
-    KEY("--fp8-param", "framework.fp8_weights", "true"),
-    KEY("--tp-comm-overlap", "framework.overlap_tensor_products", "true"),
-    KEY("--cross-entropy-loss-fusion", "framework.fused_loss", "true"),
-    KEY("--no-gradient-accumulation-fusion", "framework.fused_accumulation", "false"),
-    KEY("--no-rope-fusion", "framework.fused_rotary", "false"),
-    KEY("--no-bias-swiglu-fusion", "framework.fused_activation", "false"),
-    KEY("--no-scatter-gather-tensors-in-pipeline", "framework.scatter_gather_p2p", "false"),
+    KEY_AS("--fp8-param-gather", "framework.fp8_weights", "true"),
+    KEY_AS("--fp8-param", "framework.fp8_weights", "true"),
+    KEY_AS("--tp-comm-overlap", "framework.overlap_tensor_products", "true"),
+    KEY_AS("--cross-entropy-loss-fusion", "framework.fused_loss", "true"),
+    KEY_AS("--no-gradient-accumulation-fusion", "framework.fused_accumulation", "false"),
+    KEY_AS("--no-rope-fusion", "framework.fused_rotary", "false"),
+    KEY_AS("--no-bias-swiglu-fusion", "framework.fused_activation", "false"),
+    KEY_AS("--no-scatter-gather-tensors-in-pipeline", "framework.scatter_gather_p2p", "false"),
     NO_KEY("--cpu-offloading-num-layers",
            "activations of some layers on the host are not known: all stay on the GPU"),
     NO_KEY("--cpu-offloading", "activations of some layers on the host: all stay on the GPU"),
@@ -228,7 +216,7 @@ const struct ty_flag_row ty_megatron_rows[] = {
     NO_KEY("--relative-attention-*", "a table of distances is not counted"),
     NO_KEY("--kd", "a teacher's forward is not run"),
     NO_KEY("--mos", "a teacher's forward is not run"),
-    KEY("--torch-fsdp2-no-reshard-after-forward", "framework.reshard_after_forward", "false"),
+    KEY_AS("--torch-fsdp2-no-reshard-after-forward", "framework.reshard_after_forward", "false"),
     NO_KEY("--random-ltd", "dropped tokens of layers are not known: all run"),
     NO_KEY("--sparse-attention", "attention is over all tokens before"),
     NO_KEY("--use-tutel", "tokens are exchanged as DeepSpeed's own layer does"),
@@ -265,5 +253,5 @@ const struct ty_flag_row ty_megatron_rows[] = {
     TAKEN("--num-machines"),
     TAKEN("--world-size"),
     TAKEN("--yaml-cfg"),
-    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
+    LAST,
 };

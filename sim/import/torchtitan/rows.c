@@ -5,20 +5,8 @@
  * have: pipeline_parallel_split_points, ..._schedule_csv and ..._microbatches,
  * module_fqns_per_model_part, expert_parallel_comm_backend, fp8_linear and simple ones such as
  * gc_freq. */
+#include "sim/import/flag_rows.h"
 #include "sim/import/torchtitan/torchtitan.h"
-
-#define TAKEN(name)                                                                                \
-    {                                                                                              \
-        name, TY_FLAG_TAKEN, NULL, NULL, NULL                                                      \
-    }
-#define NO_KEY(name, note)                                                                         \
-    {                                                                                              \
-        name, TY_FLAG_NO_KEY, NULL, NULL, note                                                     \
-    }
-#define IDLE(name)                                                                                 \
-    {                                                                                              \
-        name, TY_FLAG_IDLE, NULL, NULL, NULL                                                       \
-    }
 
 const struct ty_flag_row ty_titan_rows[] = {
     TAKEN("model.name"),
@@ -96,5 +84,5 @@ const struct ty_flag_row ty_titan_rows[] = {
     IDLE("validation.*"),
     IDLE("debug.*"),
     IDLE("experimental.custom*"),
-    {NULL, TY_FLAG_IDLE, NULL, NULL, NULL},
+    LAST,
 };
