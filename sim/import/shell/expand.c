@@ -50,17 +50,23 @@ static void add_items(struct field *f, const struct ty_shell_words *items)
     }
 }
 
+/* Behind the quote that closes one. */
+static void end_single(struct field *f, struct ty_shell_cursor *c)
+{
+    if (c->at >= c->end) {
+        (void)ty_shell_wrong(f->sh, c, "a single quote is not closed; write another one");
+        return;
+    }
+    ty_shell_next(c);
+}
+
 static void single_quotes(struct field *f, struct ty_shell_cursor *c)
 {
     for (ty_shell_next(c); c->at < c->end && *c->at != '\'';) {
         ty_shell_put(f->sh, &f->text, *c->at, ty_shell_here(f->sh, c));
         ty_shell_next(c);
     }
-    if (c->at >= c->end) {
-        (void)ty_shell_wrong(f->sh, c, "a single quote is not closed; write another one");
-        return;
-    }
-    ty_shell_next(c);
+    end_single(f, c);
 }
 
 /* One character between double quotes, or what stands there for more. */
@@ -123,7 +129,7 @@ static void escaped_quotes(struct field *f, struct ty_shell_cursor *c)
         ty_shell_put(f->sh, &f->text, now, ty_shell_here(f->sh, c));
         ty_shell_next(c);
     }
-    ty_shell_next(c);
+    end_single(f, c);
 }
 
 static void unquoted_dollar(struct field *f, struct ty_shell_cursor *c)
