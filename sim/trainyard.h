@@ -16,9 +16,10 @@
  *
  * Ownership. An object is freed by the function of its noun, a `char **` that was filled by
  * ty_text_free; both take NULL. Arguments are looked at during the call, and no pointer to them is
- * kept, but for two: a configuration must outlive its runs, and what ty_run_progress was given the
- * executions that tell it. A `const char *` that comes back is the object's it was asked of, and
- * lives as long, unless it is said otherwise. Texts are UTF-8 and end with a zero.
+ * kept, but for three: a configuration must outlive its runs, what ty_run_progress was given the
+ * executions that tell it, and the word of ty_run_stop its run. A `const char *` that comes back is
+ * the object's it was asked of, and lives as long, unless it is said otherwise. Texts are UTF-8 and
+ * end with a zero.
  *
  * Units. Names say them: _ps picoseconds, _s seconds, _B bytes; a ratio has none and is a share,
  * 0..1. Ranks, stages, steps, layers, micro-batches count from 0. "[n]" is an array's length.
@@ -150,6 +151,10 @@ typedef void ty_progress_fn(void *arg, double share);
 
 /* Whom later calls of ty_run_execute tell, with `arg`; NULL: nobody. */
 TY_API void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg);
+
+/* What ends later executions, and the runs that explanations and bands make: a word that becomes
+ * other than 0, from any thread or a signal handler. (3) from them. NULL: nothing does. */
+TY_API void ty_run_stop(struct ty_run *run, const volatile int *stop);
 
 /* Threads that execute and draw: statistics of many ranks, files of traces, variants that
  * explanations and pages try; 0, as at first: one per core. */

@@ -164,12 +164,19 @@ static int execute_fold(struct ty_run *run, const struct ty_program *whole, enum
     return rc < 0 || !*folds ? rc : execute_folded(run, timeline, engine, &shared, err);
 }
 
+/* Between two parts of an execution. */
+static int check_stop(const struct ty_run *run, struct ty_err *err)
+{
+    return ty_progress_ends(&run->progress) ? ty_progress_stopped(err) : 0;
+}
+
 /* A timeline of the folded program for all ranks. */
 static int unfold(struct ty_run *run, const struct ty_program *whole,
                   const struct ty_timeline *folded, struct ty_err *err)
 {
     struct ty_timeline all = {.program = NULL};
-    int rc = ty_timeline_init(&run->all, whole, err);
+    int rc = check_stop(run, err);
+    rc = rc < 0 ? rc : ty_timeline_init(&run->all, whole, err);
     if (rc == 0 && folded->whole != NULL) {
         rc = ty_timeline_init(&all, folded->whole, err);
         if (rc == 0) {
@@ -335,6 +342,7 @@ static int compute_stats(struct ty_run *run, const struct ty_program *whole, uin
 static int finish(struct ty_run *run, const struct ty_program *whole, bool beside, int rc,
                   struct ty_err *err)
 {
+    rc = rc < 0 ? rc : check_stop(run, err);
     if (rc == 0 || ty_run_halted(run)) {
         const int stats = compute_stats(run, whole, beside ? 1 : run->threads, err);
         rc = rc == 0 ? stats : rc;

@@ -53,7 +53,13 @@ int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluste
 
 void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
 {
-    run->progress = (struct ty_progress){.tell = progress, .arg = arg};
+    run->progress.tell = progress;
+    run->progress.arg = arg;
+}
+
+void ty_run_stop(struct ty_run *run, const volatile int *stop)
+{
+    run->progress.stop = stop;
 }
 
 void ty_run_threads(struct ty_run *run, uint32_t threads)

@@ -96,7 +96,7 @@ static bool execute(void *arg, uint32_t i)
     if (desk != NULL) {
         ty_row_desk_leave(&all->desks, desk);
     }
-    return t->rc != TY_ENOMEM;
+    return t->rc != TY_ENOMEM && !(all->gate.stop != NULL && *all->gate.stop != 0);
 }
 
 int ty_trials_execute(const struct ty_run *run, struct ty_trial *const *trial, uint32_t n,
@@ -105,6 +105,7 @@ int ty_trials_execute(const struct ty_run *run, struct ty_trial *const *trial, u
     struct trials all = {.trial = trial};
     int rc = 0;
     ty_row_gate_init(&all.gate);
+    all.gate.stop = run->progress.stop;
     ty_row_desks_init(&all.desks, NULL);
     ty_pool_run(0, n, run->threads, execute, &all);
     ty_row_desks_release(&all.desks);
@@ -113,6 +114,8 @@ int ty_trials_execute(const struct ty_run *run, struct ty_trial *const *trial, u
         const int its = trial[i]->rc;
         if (its == TY_ENOMEM) {
             rc = ty_fail_memory(err);
+        } else if (ty_progress_ends(&run->progress)) {
+            rc = ty_progress_stopped(err);
         } else if (its == TY_EBUG || its == TY_EDEADLOCK) {
             rc = ty_fail(err, its, "a variant of this run ended with %s", ty_code_name(its));
         }

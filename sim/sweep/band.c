@@ -251,6 +251,7 @@ int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct 
         return ty_fail_memory(err);
     }
     ty_row_gate_init(&gate);
+    gate.stop = run->progress.stop;
     ty_row_desks_init(&desks, &rows.source);
     const char *engine = run->sharing == TY_SHARING_ESTIMATED ? "run.engine=sweep" : NULL;
     const int rc = ty_band_find(band, &rows, 0, engine, run->threads, &run->arena, err);

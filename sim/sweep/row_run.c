@@ -96,6 +96,7 @@ void ty_row_desk_leave(struct ty_row_desks *desks, struct ty_row_desk *desk)
 void ty_row_gate_init(struct ty_row_gate *gate)
 {
     gate->taken = 0;
+    gate->stop = NULL;
     pthread_mutex_init(&gate->lock, NULL);
     pthread_cond_init(&gate->left, NULL);
 }
@@ -146,6 +147,7 @@ int ty_row_execute(struct ty_run *run, struct ty_row_gate *gate, ty_row_fn *see,
 {
     const double need = takes(run);
     enter(gate, need, run->config);
+    ty_run_stop(run, gate != NULL ? gate->stop : NULL);
     const int rc = ty_run_execute_folded(run, err);
     if (rc == 0) {
         see(run, arg);

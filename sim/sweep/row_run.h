@@ -41,7 +41,8 @@ struct ty_row_source {
 struct ty_row_gate {
     pthread_mutex_t lock;
     pthread_cond_t left;
-    double taken; /* B */
+    double taken;             /* B */
+    const volatile int *stop; /* ends executions behind it (ty_run_stop); NULL, as at first */
 };
 void ty_row_gate_init(struct ty_row_gate *gate);
 void ty_row_gate_release(struct ty_row_gate *gate);

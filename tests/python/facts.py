@@ -228,7 +228,7 @@ def errors():
     fact("combinations that cannot be are told of", len(told) == 1, [str(w.message) for w in told])
 
 
-# A search that takes long, and one signal in its midst.
+# What takes minutes, and one signal in its midst.
 _INTERRUPTED = """
 import os, signal, sys, threading, trainyard
 job = {"cluster": {"preset": "dgx-a100-80g", "nodes": 64}, "model": {"preset": "gpt3-175b"},
@@ -237,6 +237,9 @@ threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     if sys.argv[1] == "plan":
         trainyard.plan(job, over={"schedule.name": "all"})
+    elif sys.argv[1] == "run":  # collectives message by message
+        trainyard.run({**job, "run": {"detail": "steps", "jitter": "3 %", "steps": 40}},
+                      {"layout.tensor": 8, "layout.pipeline": 8})
     else:
         trainyard.sweep(job, {"run.seed": range(20000)},
                         sets={"layout.tensor": 8, "layout.pipeline": 8})
@@ -246,7 +249,7 @@ except KeyboardInterrupt:
 
 
 def interrupts():
-    for what in "plan", "sweep":
+    for what in "plan", "sweep", "run":
         done = subprocess.run([sys.executable, "-c", _INTERRUPTED, what], capture_output=True,
                               text=True, check=False, timeout=60)
         fact(f"Ctrl-C ends a {what}", done.stdout == "interrupted\n" and done.returncode == 0, done)

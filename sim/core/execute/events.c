@@ -374,6 +374,9 @@ static void tell(const struct ty_events *q)
 {
     const struct ty_progress *progress = &q->timeline->progress;
     double done = 0, all = 0;
+    if (progress->tell == NULL) {
+        return;
+    }
     for (uint32_t g = 0; g < q->p->n_gangs; g++) {
         const struct ty_gang *gang = &q->p->gangs[g];
         const struct ty_lane *lane = &q->lane[(size_t)q->first_rank[g] * q->n_lanes];
@@ -387,7 +390,10 @@ static void tell(const struct ty_events *q)
 static void run(struct ty_events *q)
 {
     for (uint32_t n = 1;; n++) {
-        if (n % TOLD_EVERY == 0 && q->timeline->progress.tell != NULL) {
+        if (n % TOLD_EVERY == 0) {
+            if (ty_progress_ends(&q->timeline->progress)) {
+                return;
+            }
             tell(q);
         }
         if (q->shared != NULL && ty_maxmin_is_dirty(q->maxmin) &&
@@ -432,6 +438,9 @@ static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *e
         look(q, lane);
     }
     run(q);
+    if (ty_progress_ends(&q->timeline->progress)) {
+        return ty_progress_stopped(err);
+    }
     if (q->now >= TY_CLOCK_END) {
         return ty_fail(err, TY_ELIMIT,
                        "links are shared so narrowly that the run lasts longer than the simulated "

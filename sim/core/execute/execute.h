@@ -19,7 +19,7 @@ enum ty_engine {
 };
 
 /* Executes a sealed program into an initialised timeline. TY_EDEADLOCK names ranks, streams and
- * what each waits for. */
+ * what each waits for. TY_EIO where the timeline's progress was told to end. */
 int ty_sweep(struct ty_timeline *timeline, struct ty_err *err);
 int ty_events(struct ty_timeline *timeline, struct ty_err *err);
 

@@ -202,7 +202,8 @@ static void run(struct sweep *s, uint32_t g)
     const struct ty_gang *gang = &s->p->gangs[g];
     struct runner *r = &s->runner[g];
     const bool jitters = r->factor != NULL;
-    for (; r->pass < gang->n_passes; r->pass++, r->op = 0) {
+    for (; r->pass < gang->n_passes && !ty_progress_ends(&s->timeline->progress);
+         r->pass++, r->op = 0) {
         const struct ty_pass *pass = &ty_gang_passes(s->p, gang)[r->pass];
         const uint32_t n_ops = s->p->blocks[pass->block].n_ops;
         const struct ty_op *ops = ty_pass_ops(s->p, pass);
@@ -277,6 +278,9 @@ static void tell(const struct sweep *s)
 static void take_turn(void *arg, const struct ty_turn *turn)
 {
     struct sweep *s = arg;
+    if (ty_progress_ends(&s->timeline->progress)) {
+        return;
+    }
     const struct ty_gang *gang = &s->p->gangs[turn->gang];
     struct runner *r = &s->runner[turn->gang];
     const struct ty_op *op = turn->op;
@@ -378,6 +382,9 @@ static int execute(struct sweep *s, struct ty_arena *arena, struct ty_err *err)
         tell(s);
     }
     const int rc = finished(s) ? 0 : go_round(s, arena);
+    if (ty_progress_ends(&s->timeline->progress)) {
+        return ty_progress_stopped(err);
+    }
     if (rc < 0) {
         return rc == TY_EDEADLOCK ? ty_deadlock_report(s->timeline, err) : ty_fail_memory(err);
     }

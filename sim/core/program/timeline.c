@@ -7,6 +7,11 @@
 #include "sim/base/machine.h"
 #include "sim/core/program/issue.h"
 
+int ty_progress_stopped(struct ty_err *err)
+{
+    return ty_fail(err, TY_EIO, "stopped before the step was executed");
+}
+
 static ty_ps *column(uint64_t n)
 {
     if (n > SIZE_MAX / sizeof(ty_ps)) {

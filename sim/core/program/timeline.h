@@ -29,11 +29,19 @@ struct ty_halt {
     struct ty_stop *front;          /* [n_gangs][n_lanes] first operation that was not executed */
 };
 
-/* Told now and then how far it is, 0..1; tell NULL: nobody is. */
+/* Told now and then how far it is, 0..1; tell NULL: nobody is. Before that somebody may end it, by
+ * setting *stop to other than 0; stop NULL: nobody may. */
 struct ty_progress {
     void (*tell)(void *arg, double share);
     void *arg;
+    const volatile int *stop;
 };
+static inline bool ty_progress_ends(const struct ty_progress *progress)
+{
+    return progress->stop != NULL && *progress->stop != 0;
+}
+/* TY_EIO, with words for it. */
+int ty_progress_stopped(struct ty_err *err);
 
 /* Passes of a gang that stand for further ones, which were like them and were left out: the k-th
  * time k periods later, and what comes behind them `times` periods (execute/shorten.h). */

@@ -164,6 +164,7 @@ _FUNCTIONS = {
     "ty_run_new": (c_int, [_handle, c_void_p, c_void_p]),
     "ty_run_outline": (c_int, [_handle, c_void_p, c_void_p]),
     "ty_run_free": (None, [c_void_p]),
+    "ty_run_stop": (None, [c_void_p, POINTER(c_int)]),
     "ty_run_threads": (None, [c_void_p, c_uint32]),
     "ty_run_execute": (c_int, [c_void_p, c_char_p, c_void_p]),
     "ty_run_execute_numbers": (c_int, [c_void_p, c_char_p, c_void_p]),

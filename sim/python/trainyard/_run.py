@@ -162,10 +162,19 @@ class Result(Planned):
         if not 0 <= threads < 2**32:
             raise ValueError(f"threads: {threads} is out of range; write a whole number from 0")
         c.lib.ty_run_threads(self._run.pointer, threads)
-        c.call(c.lib.ty_run_execute, self._run.pointer, c.encode(engine))
+        self._watch(c.call, c.lib.ty_run_execute, self._run.pointer, c.encode(engine))
         if uncertain:
-            c.call(c.lib.ty_run_uncertain, self._run.pointer, ctypes.byref(given.c))
+            self._watch(c.call, c.lib.ty_run_uncertain, self._run.pointer, ctypes.byref(given.c))
         self._report: Optional[Dict[str, Any]] = None
+
+    def _watch(self, function: Any, *arguments: Any) -> Any:
+        """What function(*arguments) returns, which executes: Ctrl-C ends it."""
+        stop = c.Stop()
+        c.lib.ty_run_stop(self._run.pointer, stop.pointer)
+        try:
+            return stop.watch(function, *arguments)
+        finally:
+            c.lib.ty_run_stop(self._run.pointer, None)
 
     # ---- figures ----
 
@@ -236,7 +245,8 @@ class Result(Planned):
 
     def explain(self) -> str:
         """Where the time goes, and what changes of layout, schedule and machine would do."""
-        return self._text(c.lib.ty_run_explain)
+        said: str = self._watch(self._text, c.lib.ty_run_explain)
+        return said
 
     def fleet(self, days: float = 0, runs: int = 0) -> "Weeks":
         """The weeks around the step, as the section `fleet` says: see `trainyard.fleet`."""

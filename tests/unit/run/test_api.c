@@ -93,6 +93,37 @@ START_TEST(an_engine_that_there_is_not_leaves_the_run_as_it_was)
 }
 END_TEST
 
+START_TEST(a_word_ends_executions_and_what_they_are_made_of)
+{
+    static const char *const engines[] = {"sweep", "events"};
+    struct quick_run q = quick_run(yaml, NULL, NULL);
+    struct ty_err *err = ty_err_new();
+    volatile int stop = 0;
+    double before, after;
+    char *text;
+    ck_assert_int_eq(ty_run_figure(q.run, "step_time_s", &before, NULL), 0);
+    ty_run_stop(q.run, &stop);
+    ck_assert_int_eq(ty_run_execute(q.run, NULL, err), 0);
+    stop = 1;
+    ck_assert_int_lt(ty_run_explain(q.run, &text, err), 0);
+    ck_assert_ptr_null(text);
+    for (size_t i = 0; i < 2; i++) {
+        ty_err_clear(err);
+        ck_assert_int_lt(ty_run_execute(q.run, engines[i], err), 0);
+        ck_assert_int_eq(ty_err_exit_status(err), 3);
+        ck_assert_ptr_nonnull(strstr(ty_err_text(err), "stopped before the step was executed"));
+        ck_assert_int_lt(ty_run_figure(q.run, "step_time_s", &after, NULL), 0);
+        ck_assert(!ty_run_halted(q.run));
+    }
+    ty_run_stop(q.run, NULL);
+    ck_assert_int_eq(ty_run_execute(q.run, NULL, err), 0);
+    ck_assert_int_eq(ty_run_figure(q.run, "step_time_s", &after, NULL), 0);
+    ck_assert(before > 0 && before == after);
+    ty_err_free(err);
+    quick_run_free(&q);
+}
+END_TEST
+
 /* Not NULL, and nothing to look at. */
 #define POISON ((void *)(uintptr_t)1)
 
@@ -221,6 +252,7 @@ END_TEST
 
 TY_SUITE("api", messages_add_up_until_they_are_cleared,
          an_engine_that_there_is_not_leaves_the_run_as_it_was, options_may_be_left_out,
+         a_word_ends_executions_and_what_they_are_made_of,
          what_is_asked_too_early_is_refused_and_nothing_handed_out, passes_of_a_schedule_are_rows,
          stages_that_are_shared_are_parts_of_the_model, what_is_not_there_is_not_handed_out,
          a_text_is_made_fit_to_be_shown_in_place,
