@@ -612,7 +612,17 @@ TY_API int ty_schedule_advice(const struct ty_schedule_options *o, char **advice
 TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
                                struct ty_err *err);
 
+/* The schedule of a run file, as ty_schedule_show takes it, with schedule.times and
+ * schedule.stages; texts are the configuration's. (3) where it has none that is drawn alone. */
+TY_API int ty_schedule_of(const struct ty_config *config, struct ty_schedule_options *options,
+                          struct ty_err *err);
+
 /* ---- the classroom ---- */
+
+/* What ty_schedule_show draws (`many`: ty_schedule_compare), as the state of a page. (2) for more
+ * than one order of the user's own, which no page has. */
+TY_API int ty_schedule_state(const struct ty_schedule_options *options, bool many, char **state,
+                             struct ty_err *err);
 
 /* A page for a browser, HTML that needs no other file, in which schedules, whole models and the
  * lessons of docs/tutorial are simulated by this library. `state` is what it opens with, as its

@@ -42,8 +42,8 @@ const struct ty_field ty_sched_fields[] = {
         .doc = "pipeline schedule: in which order a stage runs its forward and backward passes"),
     ROW(file, STRING, .blank = "none", .fallback = "none",
         .doc =
-            "a schedule of your own, as slots text or PyTorch CSV, in place of a name; none: the "
-            "schedule of schedule.name"),
+            "a schedule of your own, as slots text or PyTorch CSV, in place of a name: the path of "
+            "a file, or all of it behind a \"|\"; none: the schedule of schedule.name"),
     AUTO(chunks, 64,
          "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs, 2 where "
          "it takes any number"),
@@ -58,6 +58,12 @@ const struct ty_field ty_sched_fields[] = {
         .doc =
             "time of layers in a slot in which a forward and a backward overlap, as share of what "
             "they take alone"),
+    ROW(times, STRING, .aside = true, .late = true, .blank = "none", .fallback = "none",
+        .doc = "of passes and messages where \"trainyard schedule\" draws this file, in units: "
+               "F=1,B=2,I=1,W=1,C=0; a step has the model's"),
+    ROW(stages, STRING, .aside = true, .late = true, .blank = "none", .fallback = "none",
+        .doc = "of each virtual stage how many times as long it takes in that drawing: 1,1,1.5,1; "
+               "a step has the model's"),
 };
 const uint32_t ty_n_sched_fields = TY_COUNT(ty_sched_fields);
 
@@ -230,6 +236,27 @@ int ty_sched_check_updates(const struct ty_sched_options *options, const struct 
         sched->asynchronous ? "does not flush" : "adds up gradients of two pipes");
 }
 
+/* What a drawing would say of them. */
+static int check_units(const struct ty_sched_options *options, const struct ty_section *section,
+                       const struct ty_sched_shape *shape, struct ty_err *err)
+{
+    struct ty_arena arena = {0};
+    struct ty_sched_times times;
+    double *factors;
+    struct ty_err why;
+    ty_err_init(&why);
+    const char *key = "times";
+    int rc = ty_sched_times_read("schedule.times:", options->times, &times, &why);
+    if (rc == 0 && options->stages != NULL) {
+        key = "stages";
+        rc = ty_sched_factors_read("schedule.stages:", options->stages, ty_sched_stages(shape),
+                                   false, &arena, &factors, &why);
+    }
+    ty_arena_release(&arena);
+    const struct ty_place at = ty_section_place(section, key);
+    return rc == 0 ? 0 : ty_fail_at(err, TY_EINPUT, &at, "%s", why.text);
+}
+
 int ty_sched_finish(const struct ty_sched_options *options, const struct ty_section *section,
                     uint32_t pipeline, uint32_t micro_batches, uint32_t sequence,
                     struct ty_err *err)
@@ -240,6 +267,7 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
     struct ty_err why;
     int rc = ty_check_first(check_pairs(options, section, &shape, err),
                             ty_sched_check_updates(options, section, err));
+    rc = ty_check_first(rc, check_units(options, section, &shape, err));
     if (rc < 0 || options->custom != NULL) {
         return rc < 0 ? rc : check_custom(options, section, pipeline, micro_batches, err);
     }

@@ -113,6 +113,17 @@ struct ty_sched_times {
     double edge;    /* delay of a message between ranks */
 };
 
+/* "F=1,B=2,I=1,W=1,FB=3,C=0" as `key` has it, for messages. What was not given follows: B = I + W,
+ * and half of B each for I and W; NULL: all as there. TY_EUSAGE. */
+int ty_sched_times_read(const char *key, const char *text, struct ty_sched_times *times,
+                        struct ty_err *err);
+
+/* factors[n], kept in the arena, of a list such as "1,1,1.5,1": one for each virtual stage; or,
+ * where `shared`, for each of some equal parts of the model, of which a stage has the mean of those
+ * that it covers. TY_EUSAGE, TY_ENOMEM. */
+int ty_sched_factors_read(const char *key, const char *text, uint32_t n, bool shared,
+                          struct ty_arena *arena, double **factors, struct ty_err *err);
+
 /* Overlapped slots of a schedule. */
 enum ty_sched_pairs {
     TY_PAIRS_NONE,
@@ -210,6 +221,7 @@ uint32_t ty_slots_peak(const struct ty_rank_slots *rank, enum ty_phase until);
 /* An order of the user's own, as read from a file: a schedule that need not be generated. */
 struct ty_sched_custom {
     struct ty_sched sched;       /* name "file", placement; nothing else */
+    const char *name, *text;     /* of the file, and what is in it */
     struct ty_sched_shape shape; /* as the file has it */
     struct ty_slots slots;
     const char *fault; /* what is wrong between its ranks, in words: they wait for each other, or
@@ -219,12 +231,14 @@ struct ty_sched_custom {
 /* The `schedule` section. */
 struct ty_sched_options {
     int name;                             /* index into ty_schedules */
-    const char *file;                     /* NULL: the schedule of that name */
+    const char *file;                     /* path or content; NULL: the schedule of that name */
     const struct ty_sched_custom *custom; /* its content, or NULL */
     uint32_t chunks, slices;              /* 0: auto */
     uint32_t group;
-    bool barrier;        /* ranks wait for the gradient norm of all before they update */
-    double overlap_cost; /* of an overlapped slot, as share of forward + backward */
+    bool barrier;               /* ranks wait for the gradient norm of all before they update */
+    double overlap_cost;        /* of an overlapped slot, as share of forward + backward */
+    const char *times, *stages; /* when it is drawn alone, as ty_sched_times_read and
+                                 * ty_sched_factors_read take them; NULL: none */
 
     /* filled by whoever reads them, too: framework.expert_overlap; whether the host updates
      * parameters (layout.offload_optimizer) */

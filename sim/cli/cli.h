@@ -37,10 +37,10 @@ int cli_main(int argc, char **argv, const struct ty_crew *crew);
 /* Reads the words after the command. Returns 0, or prints what is wrong and returns 2. */
 int cli_parse(enum cli_command command, int argc, char **argv, struct cli_options *out);
 
-/* The classroom, opened with a schedule, those that are compared, or an order of the user's own;
- * one that is too long for an address is left out. */
-int cli_classroom(const struct cli_options *o, const struct ty_schedule_options *asked, bool own,
-                  char **page, struct ty_err *err);
+/* The classroom, opened with a schedule, an order of the user's own, or (`many`) those that are
+ * compared. */
+int cli_classroom(const struct ty_schedule_options *asked, bool many, char **page,
+                  struct ty_err *err);
 
 /* Number of a command, or CLI_N_COMMANDS. */
 size_t cli_find(const char *name);

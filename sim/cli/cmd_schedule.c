@@ -1,4 +1,5 @@
 /* cmd_schedule.c - `trainyard schedule` and `trainyard list`. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,15 +103,90 @@ static const char *with_operand(const struct cli_options *o, char all[NAMES_SIZE
     return all;
 }
 
+/* A run file, by its name and by its first line that says something; orders begin with "rank", or
+ * with no letter. */
+static bool is_run_file(const char *path)
+{
+    const char *end = path != NULL ? strrchr(path, '.') : NULL;
+    char line[256] = "";
+    if (end == NULL || (strcmp(end, ".yaml") != 0 && strcmp(end, ".yml") != 0)) {
+        return false;
+    }
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL &&
+           strchr("#\r\n", line[0]) != NULL) {}
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return isalpha((unsigned char)line[0]) && strncmp(line, "rank ", 5) != 0;
+}
+
+/* Prints and returns 2 for options that it has keys for. */
+static int check_run_file(const struct cli_options *o, bool run_file)
+{
+    const struct {
+        const char *option, *given;
+    } keys[] = {{"-p", o->pipeline},   {"-m", o->micro_batches}, {"-v", o->chunks},
+                {"--group", o->group}, {"--slices", o->slices},  {"--compare", o->compare}};
+    for (size_t i = 0; run_file && i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (keys[i].given != NULL) {
+            cli_say("trainyard schedule: %s and a run file: it has a schedule of its own (%s); "
+                    "leave %s out, or name a schedule in its place\n",
+                    keys[i].option, o->operand, keys[i].option);
+            return 2;
+        }
+    }
+    return 0;
+}
+
+/* Its schedule; --times and --stages come before those of the file. */
+static int from_run_file(const struct cli_options *o, struct ty_config **config,
+                         struct ty_schedule_options *s, struct ty_err *err)
+{
+    struct ty_schedule_options own;
+    int rc = cli_load(o, o->operand, config, err);
+    rc = rc == 0 ? ty_schedule_of(*config, &own, err) : rc;
+    if (rc == 0) {
+        own.times = s->times != NULL ? s->times : own.times;
+        own.stages = s->stages != NULL ? s->stages : own.stages;
+        own.format = s->format;
+        own.width = s->width;
+        own.svg_width = s->svg_width;
+        own.palette = s->palette;
+        own.bubbles = s->bubbles;
+        *s = own;
+    }
+    return rc;
+}
+
 /* What is asked for, as text. */
 static int answer(const struct cli_options *o, const struct ty_schedule_options *s, char **text,
                   struct ty_err *err)
 {
     if (s->format != NULL && strcmp(s->format, "html") == 0) {
-        const bool own = o->compare == NULL && !is_known(o->operand);
-        return cli_classroom(o, s, own, text, err);
+        return cli_classroom(s, o->compare != NULL, text, err);
     }
     return o->compare != NULL ? ty_schedule_compare(s, text, err) : ty_schedule_show(s, text, err);
+}
+
+/* The numbers among the options. Prints and returns 2 where one is none. */
+static int read_numbers(const struct cli_options *o, bool svg, struct ty_schedule_options *s)
+{
+    const struct {
+        const char *option, *text;
+        uint32_t *value;
+    } numbers[] = {
+        {"-p", o->pipeline, &s->pipeline},   {"-m", o->micro_batches, &s->micro_batches},
+        {"-v", o->chunks, &s->chunks},       {"--group", o->group, &s->group},
+        {"--slices", o->slices, &s->slices}, {"--width", svg ? NULL : o->width, &s->width},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (numbers[i].text != NULL &&
+            cli_number(o, numbers[i].option, numbers[i].text, numbers[i].value) != 0) {
+            return 2;
+        }
+    }
+    return 0;
 }
 
 int cmd_schedule(const struct cli_options *o)
@@ -124,36 +200,27 @@ int cmd_schedule(const struct cli_options *o)
                                     .palette = o->palette,
                                     .bubbles = o->bubbles};
     const bool svg = format != NULL && strcmp(format, "svg") == 0;
+    const bool run_file = is_run_file(o->operand);
     s.svg_width = svg ? o->width : NULL;
-    const struct {
-        const char *option, *text;
-        uint32_t *value;
-    } numbers[] = {
-        {"-p", o->pipeline, &s.pipeline},   {"-m", o->micro_batches, &s.micro_batches},
-        {"-v", o->chunks, &s.chunks},       {"--group", o->group, &s.group},
-        {"--slices", o->slices, &s.slices}, {"--width", svg ? NULL : o->width, &s.width},
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (numbers[i].text != NULL &&
-            cli_number(o, numbers[i].option, numbers[i].text, numbers[i].value) != 0) {
-            return 2;
-        }
-    }
-    if (check_options(o, format, svg) != 0 || check_output(o) != 0) {
+    if (read_numbers(o, svg, &s) != 0 || check_options(o, format, svg) != 0 ||
+        check_output(o) != 0 || check_run_file(o, run_file) != 0) {
         return 2;
     }
     struct ty_err *err = ty_err_new();
+    struct ty_config *config = NULL;
     char *text = NULL;
     char all[NAMES_SIZE];
+    int rc = run_file ? from_run_file(o, &config, &s, err) : 0;
     if (o->compare != NULL) {
         s.name = with_operand(o, all);
-    } else if (!o->quiet && ty_schedule_advice(&s, &text, NULL) == 0 && text != NULL) {
+    } else if (rc == 0 && !o->quiet && ty_schedule_advice(&s, &text, NULL) == 0 && text != NULL) {
         cli_say("%s\n", text);
         ty_text_free(text);
         text = NULL;
     }
-    int rc = answer(o, &s, &text, err);
+    rc = rc == 0 ? answer(o, &s, &text, err) : rc;
     rc = cli_hand_over(rc, text, o->output, err);
+    ty_config_free(config);
     if (rc == 0) {
         say_chart(o, format);
     }

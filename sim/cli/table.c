@@ -96,8 +96,8 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "trainyard export goal first.yaml -o first.goal", "a step as messages and calculations"},
     {"schedule", "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation",
      CLI_TAKES_SCHEDULE, NULL, 1,
-     "A pipeline schedule without a model, by name or from a file of slots or PyTorch's CSV: who "
-     "works when, the bubble, how many micro-batches are held.",
+     "A pipeline schedule without a model, by name, from a file of slots or PyTorch's CSV, or that "
+     "of a run file (.yaml): who works when, the bubble, how many micro-batches are held.",
      "trainyard schedule zb-v -p 4 -m 8", "a zero-bubble schedule, drawn"},
     {"classroom", "-o PAGE.html", "a page on which a class simulates, without a network",
      CLI_TAKES_NOTHING, NULL, 0,

@@ -285,6 +285,23 @@ static int keep_fault(struct ty_loader *l, struct ty_sched_custom *custom,
     return rc;
 }
 
+/* A path has no line break, and an order ends with one. */
+static int read_order(struct ty_config *c, const struct ty_place *at, const char **name,
+                      const char **text, size_t *len, struct ty_err *err)
+{
+    const char *file = c->schedule.file;
+    *text = file;
+    *len = strlen(file);
+    if (strchr(file, '\n') != NULL) {
+        const char *place = at->file != NULL ? at->file : "--set";
+        *name = ty_arena_printf(&c->arena, "%s: schedule.file", place);
+        return *name != NULL ? 0 : ty_fail_memory(err);
+    }
+    *name = ty_config_beside(c, at, file);
+    return *name != NULL ? ty_file_read(&c->arena, *name, TY_SLOTS_MAX_BYTES, text, len, err)
+                         : ty_fail_memory(err);
+}
+
 /* The user's own schedule. */
 static void schedule_file(struct ty_loader *l)
 {
@@ -292,14 +309,12 @@ static void schedule_file(struct ty_loader *l)
     const struct ty_section *section = &c->sections[TY_SECTION_SCHEDULE];
     const struct ty_place at = ty_section_place(section, "file");
     struct ty_sched_custom *custom = ty_arena_array(&c->arena, struct ty_sched_custom, 1);
-    const char *text = NULL;
     size_t len = 0;
     struct ty_slots_file file;
-    const char *path = custom ? ty_config_beside(c, &at, c->schedule.file) : NULL;
-    int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
-                  : ty_fail_memory(l->err);
+    int rc = custom ? read_order(c, &at, &custom->name, &custom->text, &len, l->err)
+                    : ty_fail_memory(l->err);
     if (rc == 0) {
-        rc = ty_slots_read(&file, path, text, len, &c->arena, l->err);
+        rc = ty_slots_read(&file, custom->name, custom->text, len, &c->arena, l->err);
     }
     if (rc == 0) {
         rc = keep_fault(l, custom, &file);

@@ -369,6 +369,17 @@ static void list_format(const struct ty_field *field, const void *slot, char *bu
     (void)snprintf(buf + len, size - len, "]");
 }
 
+/* The first line of a text stands for all. */
+static void text_format(const char *text, char *buf, size_t size)
+{
+    if (text == NULL || text[0] == '\0') {
+        (void)snprintf(buf, size, "%s", text == NULL ? "-" : "\"\"");
+        return;
+    }
+    const size_t line = strcspn(text, "\n");
+    (void)snprintf(buf, size, "%.*s%s", (int)line, text, text[line] != '\0' ? " ..." : "");
+}
+
 char *ty_field_format(const struct ty_section *section, const struct ty_field *field, char *buf,
                       size_t size)
 {
@@ -396,11 +407,9 @@ char *ty_field_format(const struct ty_section *section, const struct ty_field *f
     case TY_TYPE_SET:
         ty_set_format(field, *(const uint32_t *)slot, buf, size);
         break;
-    case TY_TYPE_STRING: {
-        const char *text = *(const char *const *)slot;
-        (void)snprintf(buf, size, "%s", !text ? "-" : *text ? text : "\"\"");
+    case TY_TYPE_STRING:
+        text_format(*(const char *const *)slot, buf, size);
         break;
-    }
     case TY_TYPE_WORDS:
     case TY_TYPE_UINTS:
     case TY_TYPE_STRINGS:

@@ -16,80 +16,6 @@
 
 /* ---- reading ---- */
 
-/* The members of --times. */
-static const struct {
-    const char *key;
-    size_t offset;
-} time_keys[] = {
-    {"F", offsetof(struct ty_sched_times, forward)},
-    {"B", offsetof(struct ty_sched_times, backward)},
-    {"I", offsetof(struct ty_sched_times, input)},
-    {"W", offsetof(struct ty_sched_times, weight)},
-    {"FB", offsetof(struct ty_sched_times, overlap)},
-    {"C", offsetof(struct ty_sched_times, edge)},
-};
-
-/* One "K=number" of --times. */
-static int parse_time(const char *text, size_t n, struct ty_sched_times *times, struct ty_err *err)
-{
-    char part[48];
-    snprintf(part, sizeof(part), "%.*s", (int)(n < sizeof(part) ? n : sizeof(part) - 1), text);
-    const size_t key = strcspn(part, "=");
-    for (size_t i = 0; i < TY_COUNT(time_keys) && part[key] == '='; i++) {
-        if (strlen(time_keys[i].key) != key || strncmp(part, time_keys[i].key, key) != 0) {
-            continue;
-        }
-        char why[160];
-        double value;
-        if (ty_quantity_parse(part + key + 1, TY_DIM_COUNT, &value, why, sizeof(why)) < 0 ||
-            value < 0 || value > 1e9) {
-            return ty_fail(err, TY_EUSAGE,
-                           "--times %s: not a number from 0 to 1e9; write one, such as F=1", part);
-        }
-        memcpy((char *)times + time_keys[i].offset, &value, sizeof(value));
-        return 0;
-    }
-    return ty_fail(err, TY_EUSAGE,
-                   "--times %s: unknown time; F is the forward, B the backward of a virtual stage "
-                   "(I its input part, W its weight part), FB an overlapped slot, C the delay of a "
-                   "message, such as F=1,B=2,I=1,W=1,C=0",
-                   part);
-}
-
-/* What was not given follows: B = I + W, and half of B each for I and W. */
-static int parse_times(const char *text, struct ty_sched_times *times, struct ty_err *err)
-{
-    *times = (struct ty_sched_times){
-        .forward = 1, .backward = -1, .input = -1, .weight = -1, .overlap = -1};
-    for (const char *at = text; at != NULL;) {
-        const char *comma = strchr(at, ',');
-        const size_t n = comma != NULL ? (size_t)(comma - at) : strlen(at);
-        const int rc = parse_time(at, n, times, err);
-        if (rc < 0) {
-            return rc;
-        }
-        at = comma != NULL ? comma + 1 : NULL;
-    }
-    const double both = times->backward < 0 ? 2 : times->backward;
-    if (times->input < 0) {
-        times->input = times->weight < 0 ? both / 2 : both - times->weight;
-    }
-    if (times->weight < 0) {
-        times->weight = times->backward < 0 ? times->input : both - times->input;
-    }
-    if (times->backward < 0) {
-        times->backward = times->input + times->weight;
-    }
-    if (times->input < 0 || times->weight < 0) {
-        return ty_fail(
-            err, TY_EUSAGE,
-            "--times %s: I or W is more than B; they are the parts of a backward, B = I + "
-            "W",
-            text);
-    }
-    return 0;
-}
-
 static int find_schedule(const char *name, const struct ty_sched **out, struct ty_err *err)
 {
     const char *names[32] = {NULL};
@@ -236,7 +162,7 @@ static int read_stages(struct ty_sched_run *r, const char *text, bool shared,
 {
     const uint32_t n = ty_sched_stages(&r->shape);
     double *factors;
-    const int rc = ty_sched_stage_factors(text, n, shared, &r->arena, &factors, err);
+    const int rc = ty_sched_factors_read("--stages", text, n, shared, &r->arena, &factors, err);
     if (rc < 0) {
         return rc;
     }
@@ -364,7 +290,7 @@ static int run_pieces(struct ty_sched_run *r, const struct ty_schedule_options *
                       bool shared, struct ty_err *err)
 {
     *r = (struct ty_sched_run){.sched = NULL};
-    int rc = parse_times(o->times, &r->times, err);
+    int rc = ty_sched_times_read("--times", o->times, &r->times, err);
     divide(&r->times, pieces);
     if (rc == 0) {
         rc = o->text != NULL || is_file(o->name) ? read_file(r, o, err) : generate(r, o, err);

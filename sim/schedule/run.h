@@ -52,11 +52,6 @@ int ty_sched_svg(const struct ty_sched_run *const *runs, uint32_t n,
                  const struct ty_schedule_options *options, struct ty_text *out,
                  struct ty_err *err);
 
-/* factors[n], kept in the arena, of --stages: one for each virtual stage; or, where `shared`, for
- * each of some equal parts of the model, of which a stage has the mean of those that it covers. */
-int ty_sched_stage_factors(const char *text, uint32_t n, bool shared, struct ty_arena *arena,
-                           double **factors, struct ty_err *err);
-
 /* Units of --times. */
 static inline double ty_sched_units(ty_ps t)
 {

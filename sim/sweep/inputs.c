@@ -77,7 +77,7 @@ static void name_files(struct ty_config *c)
     };
     for (size_t i = 0; i < TY_COUNT(keys); i++) {
         const struct ty_place at = ty_section_place(&c->sections[keys[i].section], keys[i].key);
-        if (keys[i].file != NULL) {
+        if (keys[i].file != NULL && strchr(keys[i].file, '\n') == NULL) {
             (void)ty_config_beside(c, &at, keys[i].file);
         }
     }
