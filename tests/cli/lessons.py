@@ -6,7 +6,9 @@ usage: lessons.py TRAINYARD TOP
 A lesson N-NAME.md has blocks "```exercise" and "```widget", of lines "key: value". An exercise has
 question, answer (a number, perhaps a unit), field (of the JSON that its command prints), command
 and hint; mostly a widget, too: the state of the classroom's page in which it is solved, either of
-a schedule (schedule=1f1b&p=4&m=8) or keys of a run file with their values.
+a schedule (schedule=1f1b&p=4&m=8) or keys of a run file with their values. An exercise whose answer
+is found by a rule of thumb says how near that comes (within), and "if NUMBER" is a wrong answer,
+with what it comes of.
 """
 import json
 import pathlib
@@ -56,7 +58,8 @@ class Lessons(Test):
     def exercise(self, x):
         """The answer as it is printed, to the digits that it has."""
         name = f"{self.path.name}: {x['question'][:60]}"
-        if not FIELDS <= set(x) <= FIELDS | {"widget"}:
+        wrong = {key for key in x if re.fullmatch(r"if [0-9.]+( \S+)?", key)}
+        if not FIELDS <= set(x) <= FIELDS | {"widget", "within"} | wrong:
             self.check(name, False, x)
             return
         number, unit = re.fullmatch(r"([0-9.]+)(?: (\S+))?", x["answer"]).groups()
