@@ -8,6 +8,7 @@
  * Values keep their "=" and ","; what is as the room opens may be left out. */
 
 const ADDRESS_MS = 250; /* after the last change: browsers refuse to be told too often */
+const ADDRESS_MAX = 65536; /* letters; about as much as browsers take */
 
 /* Pairs of key and value. */
 function pairsOf(text) {
@@ -33,15 +34,38 @@ const roomOf = (pairs) => {
 
 const address = {
   due: 0,
-  /* Tells the browser what `text` gives, soon. */
-  keep(text) {
+  seen: '',
+  whole: true, /* whether what is shown is in the address */
+
+  /* What the address says, which overrules what was about to be written there. */
+  read() {
+    clearTimeout(this.due);
+    this.seen = location.hash;
+    this.whole = true;
+    return this.seen.slice(1);
+  },
+
+  /* Tells the browser what `text` gives, soon; unless somebody has written another address meanwhile, which
+   * the page is still to be told of. `said` hears whether it has room. */
+  keep(text, said) {
     clearTimeout(this.due);
     this.due = setTimeout(() => {
-      history.replaceState(null, '', `${location.href.replace(/#.*/, '')}#${text()}`);
+      if (location.hash === this.seen) {
+        this.write('replaceState', text());
+        said(this.whole);
+      }
     }, ADDRESS_MS);
   },
+
   go(text) {
     clearTimeout(this.due);
-    history.pushState(null, '', `${location.href.replace(/#.*/, '')}#${text}`);
+    this.write('pushState', text);
+  },
+
+  /* What is too long is left out: half of it would be something else. */
+  write(how, text) {
+    this.whole = text.length <= ADDRESS_MAX;
+    history[how](null, '', `${location.href.replace(/#.*/, '')}${this.whole ? `#${text}` : ''}`);
+    this.seen = location.hash;
   },
 };

@@ -10,7 +10,6 @@ const CAUSE_WORDS = {
   drain: 'Drain: this rank is done, others are not',
 };
 const GUTTER = 62, HEAD = 26, AXIS = 24, LANE_GAP = 14; /* of a page of usual width; `zoom` makes them larger */
-const WIDE = 1600, ZOOM_MAX = 1.6; /* pixels from which letters grow, and how much */
 const NARROW = 4; /* pixels: boxes below are drawn by a Strip */
 const IDLE_INK = 0.4; /* share of its ground that hatching hides, about */
 
@@ -35,7 +34,7 @@ class Chart {
   place() {
     const rows = this.lanes.reduce((n, lane) => n + lane.ranks.length, 0), width = this.canvas.clientWidth;
     const room = Math.max(330, Math.min(window.innerHeight * 0.58, 900));
-    this.zoom = Math.max(1, Math.min(ZOOM_MAX, width / WIDE));
+    this.zoom = zoomOf(width);
     this.gutter = GUTTER * this.zoom;
     this.row = Math.max(11, Math.min(40 * this.zoom, room / rows));
     let y = 0;

@@ -119,6 +119,10 @@ function canvasOf(canvas, height) {
   return {context, width};
 }
 
+/* How much larger than usual what is drawn is: as much as the page's own letters, and more where there is room. */
+const USUAL_PX = 15, WIDE = 1600, ZOOM_MAX = 1.6;
+const zoomOf = (width) => Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / USUAL_PX, Math.min(ZOOM_MAX, width / WIDE));
+
 const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /* Marks of a time axis: about `n`, at 1, 2 or 5 times a power of ten. */

@@ -25,16 +25,16 @@ class Editor {
   /* A state from elsewhere: what was done before cannot be undone. */
   begin() {
     this.past = [];
-    this.on = this.room.s.slots !== '';
+    this.on = this.room.s.slots !== this.room.opened;
     this.held = null;
     this.chart.chosen = this.chart.mark = null;
   }
 
   turn(on) {
     this.on = on;
-    if (!on && this.room.s.slots !== '') {
+    if (!on && this.room.s.slots !== this.room.opened) {
       this.past = [];
-      this.room.s.slots = '';
+      this.room.s.slots = this.room.opened;
     }
     this.room.update();
   }
@@ -44,7 +44,7 @@ class Editor {
     $('s-edit').setAttribute('aria-pressed', String(this.on));
     $('s-undo').hidden = this.past.length === 0;
     $('s-hint').hidden = !this.on;
-    $('s-hint').textContent = slots ? `This order is yours. ${EDIT_KEYS} "Edit by hand" again brings the schedule back.` : EDIT_KEYS;
+    $('s-hint').textContent = slots !== this.room.opened ? `This order is yours. ${EDIT_KEYS} "Edit by hand" again brings the schedule back.` : EDIT_KEYS;
     $('s-canvas').parentElement.classList.toggle('editing', this.on);
     $('s-canvas').setAttribute('aria-label', `Timeline of ${this.chart.lanes.map((lane) => lane.schedule).join(', ')}. Arrow keys go from pass to pass and from rank to rank. ${this.on ? EDIT_KEYS : ''} The tables below say the same.`);
     $('s-keys').replaceChildren(...LOOK_KEYS.flatMap(([a, b, word]) => [make('kbd', {}, a), ' ', make('kbd', {}, b), ` ${word}   `]),

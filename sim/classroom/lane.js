@@ -51,7 +51,7 @@ function ordersOf(text) {
 }
 
 /* An order that cannot run, without times: boxes one behind the other, as long as they were in `old`. */
-function untimedLane(s, old) {
+function untimedLane(name, s, old) {
   const lengths = new Map(), columns = COLUMNS.map(() => []), first = [0];
   let makespan = 1;
   (old ? old.ranks : []).forEach((rank, r) => old.actions(r).forEach((action, slot) => lengths.set(action, rank.duration[slot])));
@@ -72,7 +72,7 @@ function untimedLane(s, old) {
     makespan = Math.max(makespan, at);
     first.push(columns[0].length);
   }
-  return new Lane({schedule: `${s.schedule}, edited`, p: first.length - 1, v: old ? old.v : 1,
+  return new Lane({schedule: name, p: first.length - 1, v: old ? old.v : 1,
     weight_copies: old ? old.weight_copies : 1, makespan, untimed: true, n: columns[0].length, first,
     ranks: first.slice(1).map((unused, rank) => ({rank})),
     ...Object.fromEntries(COLUMNS.map(([name, Type], k) => [name, Type.from(columns[k])]))});

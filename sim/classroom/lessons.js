@@ -1,7 +1,8 @@
 /* lessons.js - the course: lessons are Markdown of docs/tutorial, with blocks of two kinds: a widget is a
  * state of a room, which is put there; an exercise is asked, and its answer checked. */
 
-const UNITS = {'': 1, '%': 1, ms: 1, s: 1, GiB: 1};
+/* What an answer may be written in, of what kind it is, and how much that is. */
+const UNITS = {'%': ['%', 1], percent: ['%', 1], s: ['s', 1], ms: ['s', 1e-3], gib: ['B', 1], mib: ['B', 2 ** -10], gb: ['B', 1e9 / 2 ** 30], mb: ['B', 1e6 / 2 ** 30]};
 const NEAR = 0.005; /* answers that were rounded otherwise are right, too */
 
 /* `code`, **strong**, *emphasis*, [words](target) of a line. */
@@ -53,15 +54,25 @@ function tableOf(block) {
   return make('div', {class: 'scroll'}, table('', rows[0].map((cell) => cell.textContent), rows.slice(1)));
 }
 
-/* Whether what was typed is the answer, to the digits that it has: true, false, or null for no number. */
-function isRight(typed, answer) {
-  const words = /^\s*(-?[\d.,]+(?:e-?\d+)?)\s*([%\w]*)\s*$/i.exec(typed), [value, unit = ''] = answer.split(' ');
-  const mine = words ? Number(words[1].replace(',', '.')) : NaN, digits = (value.split('.')[1] || '').length;
-  if (Number.isNaN(mine) || !(unit in UNITS)) {
-    return null;
+/* A number as it was typed, in the unit of the answer, which is meant where none stands there: 0.988 and 988 ms
+ * are the same. NaN: no number, or one of something else. */
+function numberOf(typed, unit) {
+  const words = /^\s*(-?[\d.,]+(?:e-?\d+)?)\s*([%a-z-]*)\s*$/i.exec(typed);
+  if (!words) {
+    return NaN;
   }
-  return (words[2] === '' || words[2].toLowerCase() === unit.toLowerCase()) &&
-    Math.abs(mine - Number(value)) <= Math.max(0.5001 * 10 ** -digits, NEAR * Math.abs(Number(value)));
+  const [, text, name] = words, commas = text.includes('.') || /,\d{3},/.test(text) ? '' : '.';
+  const [kind, much] = UNITS[unit.toLowerCase()] || ['', 1], mine = UNITS[name.toLowerCase()] || [kind, unit === '' || name === '' ? much : NaN];
+  return mine[0] === kind ? Number(text.replace(/,/g, commas)) * mine[1] / much : NaN;
+}
+
+/* Whether what was typed is the answer, to the digits that it has, or `within` a share of it: true, false, or null
+ * for no number. What is counted has no digits, and is right or wrong. */
+function isRight(typed, answer, within = NEAR) {
+  const [value, unit = ''] = answer.split(' '), mine = numberOf(typed, unit), digits = (value.split('.')[1] || '').length;
+  const counted = unit === '' && digits === 0;
+  return Number.isNaN(mine) ? null
+    : Math.abs(mine - Number(value)) <= (counted ? 1e-9 : Math.max(0.5001 * 10 ** -digits, within * Math.abs(Number(value))));
 }
 
 class Lessons {
@@ -113,6 +124,13 @@ class Lessons {
     return place;
   }
 
+  /* What a wrong answer comes of, where the lesson knows ("if 12.5 %: ..."), or else how to begin. */
+  hint(x, typed, unit) {
+    const known = Object.keys(x).find((key) => key.startsWith('if ') && isRight(typed, key.slice(3)));
+    const share = unit === '%' && isRight(String(100 * numberOf(typed, '')), x.answer);
+    return known ? x[known] : share ? 'That is the share; in percent it is a hundred times as much.' : x.hint;
+  }
+
   exercise(block, k) {
     const x = Object.fromEntries(block.lines.map((line) => { const at = line.indexOf(': '); return [line.slice(0, at), line.slice(at + 2)]; }));
     const id = `${this.at}.${k}`, unit = x.answer.split(' ')[1] || '';
@@ -120,11 +138,12 @@ class Lessons {
     const said = make('p', {class: 'said', role: 'status'}), place = make('div', {});
     const tell = (right) => {
       said.className = `said ${right ? 'done' : 'notyet'}`;
-      said.textContent = right ? `Right: ${x.answer}. The command line says it with ${x.command}` : right === null ? 'Type a number.' : `Not yet. ${x.hint}`;
+      said.replaceChildren(...(right ? [`Right: ${x.answer}. The command line says it with `, make('code', {}, x.command)]
+        : right === null ? [`Type a number${unit ? `, in ${unit === '%' ? 'percent' : unit}` : ''}.`] : ['Not yet. ', ...inline(this.hint(x, typed.value, unit))]));
     };
     const check = (event) => {
       event.preventDefault();
-      const right = isRight(typed.value, x.answer);
+      const right = isRight(typed.value, x.answer, x.within ? numberOf(x.within, '%') / 100 : NEAR);
       if (right) { this.solved.add(id); }
       tell(right);
     };

@@ -103,18 +103,21 @@ class ModelRoom {
       return;
     }
     this.busy = true;
-    const worker = await this.opened();
-    for (let text = null; text !== this.wanted;) {
-      text = this.wanted;
-      const began = performance.now();
-      const tasks = await worker.call('tasks', {text, ranks: 'one-per-stage'});
-      const report = tasks.error ? tasks : await worker.call('run', {text, format: 'brief'});
-      this.took = performance.now() - began;
-      if (text === this.wanted) {
-        this.show(tasks, report);
+    try {
+      const worker = await this.opened();
+      for (let text = null; text !== this.wanted;) {
+        text = this.wanted;
+        const began = performance.now();
+        const tasks = await worker.call('tasks', {text, ranks: 'one-per-stage'});
+        const report = tasks.error ? tasks : await worker.call('run', {text, format: 'brief'});
+        this.took = performance.now() - began;
+        if (text === this.wanted) {
+          this.show(tasks, report);
+        }
       }
+    } finally {
+      this.busy = false;
     }
-    this.busy = false;
   }
 
   show(tasks, report) {
@@ -139,7 +142,8 @@ class ModelRoom {
       tile('MFU', percent(r.mfu), `${r.model_tflops_per_gpu.toFixed(1)} TFLOP/s per GPU`),
       tile('Tokens a second', Math.round(r.tokens_per_s).toLocaleString('en'), `${Math.round(r.tokens_per_s_per_gpu).toLocaleString('en')} per GPU`),
       tile('Pipeline bubble', percent(r.bubble_fraction), 'of the step, mean over GPUs'),
-      tile('Fullest GPU', percent(ratio, 0), {fits: 'fits', tight: 'tight: below 5 % is free'}[r.memory.verdict] || 'does not fit', r.fits ? '' : 'bad'));
+      tile('Fullest GPU', percent(ratio, 0), {fits: 'fits', tight: 'tight: below 5 % is free'}[r.memory.verdict] || 'does not fit', r.fits ? '' : 'bad'),
+      ...(r.expert_imbalance > 1 ? [tile('Fullest expert rank', r.expert_imbalance.toFixed(2), 'times the mean of its group')] : []));
   }
 
   memory(m) {
@@ -195,15 +199,16 @@ class ModelRoom {
     if (!tasks || $('m-canvas').clientWidth === 0) {
       return;
     }
-    const ranks = [...new Set(tasks.rank)], high = ranks.length * (BAND + 6) + AXIS;
+    const zoom = zoomOf($('m-canvas').clientWidth), band = BAND * zoom, step = band + 6, gutter = GUTTER * zoom;
+    const ranks = [...new Set(tasks.rank)], high = ranks.length * step + AXIS * zoom;
     const {context: c, width} = canvasOf($('m-canvas'), high);
     let end = 0;
     for (let i = 0; i < tasks.n; i++) { end = Math.max(end, tasks.start_ps[i] + tasks.dur_ps[i]); }
-    const scale = (width - GUTTER - 6) / end, used = new Set(), open = new Map();
+    const scale = (width - gutter - 6) / end, used = new Set(), open = new Map();
     const look = tasks.category_names.map((name) => (LOOKS[name] ? name : null));
     const flush = ({row, from, to, key, low}) => {
       c.fillStyle = colours.fill(c, key, 0);
-      c.fillRect(GUTTER + from * scale, row * (BAND + 6) + (low ? BAND * 0.7 : 0), Math.max(0.4, (to - from) * scale), low ? BAND * 0.3 : BAND * 0.7 - 1);
+      c.fillRect(gutter + from * scale, row * step + (low ? band * 0.7 : 0), Math.max(0.4, (to - from) * scale), low ? band * 0.3 : band * 0.7 - 1);
     };
     for (let i = 0; i < tasks.n; i++) {
       const key = look[tasks.category[i]], row = ranks.indexOf(tasks.rank[i]), from = tasks.start_ps[i], to = from + tasks.dur_ps[i];
@@ -219,20 +224,17 @@ class ModelRoom {
       }
     }
     open.forEach(flush);
-    this.scales(c, ranks, end, scale, high);
+    c.font = `${12 * zoom}px system-ui, sans-serif`;
+    c.fillStyle = colourOf('--soft');
+    c.textBaseline = 'middle';
+    c.textAlign = 'left';
+    ranks.forEach((rank, row) => c.fillText(`stage ${row}`, 0, row * step + band / 2));
+    c.textAlign = 'center';
+    for (const ms of ticks(end * 1e-9, (width - gutter) / (110 * zoom))) {
+      c.fillText(ms >= 1000 || end > 2e12 ? `${number(ms / 1000)} s` : `${number(ms)} ms`, gutter + ms * 1e9 * scale, high - 8 * zoom);
+    }
     $('m-legend').replaceChildren(...legend([...used]));
     $('m-said').textContent = `One GPU of each stage, from 0 to ${seconds(end * 1e-12)}: computation above, communication below it.`;
     $('m-canvas').setAttribute('aria-label', `Timeline of one GPU of each of ${ranks.length} stages; the table of shares says where the step goes.`);
-  }
-
-  scales(c, ranks, end, scale, high) {
-    c.font = '12px system-ui, sans-serif';
-    c.fillStyle = colourOf('--soft');
-    c.textBaseline = 'middle';
-    ranks.forEach((rank, row) => c.fillText(`stage ${row}`, 0, row * (BAND + 6) + BAND / 2));
-    c.textAlign = 'center';
-    for (const ms of ticks(end * 1e-9, ($('m-canvas').clientWidth - GUTTER) / 110)) {
-      c.fillText(ms >= 1000 || end > 2e12 ? `${number(ms / 1000)} s` : `${number(ms)} ms`, GUTTER + ms * 1e9 * scale, high - 8);
-    }
   }
 }

@@ -32,20 +32,29 @@ function showLive(state, place) {
 function changed(words) {
   $('foot').textContent = `${words} trainyard ${page.version}, in this page; nothing is loaded from anywhere, nothing leaves it.`;
   if (page.room !== 'lessons') {
-    address.keep(() => page.rooms[page.room].address());
+    address.keep(() => page.rooms[page.room].address(), tellLength);
   }
 }
 
+function tellLength(whole) {
+  $('long').hidden = whole;
+  $('long').textContent = whole ? '' : 'This order is too long for an address: no link has it, and the page opens without it. '
+    + 'Export saves it: as a run file with all that is set here, or as slots.';
+}
+
+/* An address opens what it says; without one the page opens as it was made, however long that is. */
 function readAddress() {
-  const pairs = pairsOf(location.hash.slice(1));
+  const pairs = pairsOf(address.read() || page.state);
+  tellLength(true);
   enter(roomOf(pairs), pairs);
 }
 
 function header() {
   $('rooms').append(...ROOMS.map(([name, words]) => make('a', {href: '#', 'data-room': name, click: (event) => {
     event.preventDefault();
-    const text = page.rooms[name].address ? page.rooms[name].address() : '';
+    const text = page.rooms[name].address();
     address.go(text);
+    tellLength(true);
     enter(name, pairsOf(text));
   }}, words)));
   $('palette').append(...PALETTES.map(([value, words]) => make('option', {value}, words)));
@@ -56,6 +65,10 @@ function header() {
   $('b-link').addEventListener('click', async () => {
     if (page.room !== 'lessons') {
       address.go(page.rooms[page.room].address());
+    }
+    tellLength(address.whole);
+    if (!address.whole) {
+      return;
     }
     await navigator.clipboard.writeText(location.href).then(() => { $('b-link').textContent = 'Copied'; }, () => { window.prompt('Link', location.href); });
     setTimeout(() => { $('b-link').textContent = 'Copy link'; }, 1500);
@@ -90,11 +103,9 @@ async function begin() {
   page.rooms.model = new ModelRoom(core, workerOf(core.module), changed);
   page.rooms.lessons = new Lessons(await unpackLessons(), showLive);
   page.rooms.lessons.at = 0;
+  page.state = data.state;
   header();
   $('opening').hidden = true;
-  if (location.hash.length < 2) {
-    history.replaceState(null, '', `${location.href.replace(/#.*/, '')}#${data.state}`);
-  }
   readAddress();
   window.addEventListener('hashchange', readAddress);
   colours.dark.addEventListener('change', repaint);

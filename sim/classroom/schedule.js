@@ -5,6 +5,7 @@ const TIME_WORDS = {F: 'Forward', B: 'Backward', I: 'Input grad.', W: 'Weight gr
 const PIPELINES = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32];
 const MICRO_BATCHES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256];
 const SMALL = [1, 2, 3, 4, 5, 6, 7, 8];
+const RUN_MODEL = {preset: 'llama-13b', layers: 40, sequence: 2048};
 const USUAL = {schedule: '1f1b', p: 4, m: 8, v: 0, group: 0, slices: 0, times: {}, stages: [], with: [], slots: ''};
 
 function timesFrom(text) {
@@ -34,6 +35,8 @@ class ScheduleRoom {
     this.core = core;
     this.changed = changed;
     this.s = {...USUAL};
+    this.brought = {name: '', slots: ''}; /* an order that the page came with */
+    this.catalogue = listed(core, 'schedules');
     this.chart = new Chart($('s-canvas'));
     this.lane = null;
     this.form();
@@ -61,9 +64,18 @@ class ScheduleRoom {
     return {chunks: s.v || null, group: s.group || null, slices: s.slices || null, stages: s.stages.length > 0 ? s.stages.join() : null};
   }
 
+  /* The order before it was edited, where it is not that of a schedule. */
+  get opened() {
+    return this.s.schedule === this.brought.name ? this.brought.slots : '';
+  }
+
+  get name() {
+    return this.s.slots === this.opened ? this.s.schedule : `${this.s.schedule}, edited`;
+  }
+
   own(format) {
     const {s} = this;
-    return this.request(s.slots ? `${s.schedule}, edited` : s.schedule, s.slots
+    return this.request(this.name, s.slots
       ? {text: s.slots, pipeline: null, micro_batches: null, stages: this.shape().stages, format}
       : {...this.shape(), format});
   }
@@ -76,8 +88,8 @@ class ScheduleRoom {
   form() {
     const set = (key) => (value) => this.change({[key]: value, slots: ''});
     this.fields = {
-      schedule: picker('s-name', 'Schedule', listed(this.core, 'schedules').map(({value, note}) => ({value, note})),
-        (schedule) => this.change({schedule, v: 0, group: 0, slices: 0, slots: '', stages: []})),
+      schedule: picker('s-name', 'Schedule', this.catalogue.map(({value, note}) => ({value, note})),
+        (schedule) => this.change({schedule, v: 0, group: 0, slices: 0, slots: schedule === this.brought.name ? this.brought.slots : '', stages: []})),
       p: slider('s-p', 'Pipeline ranks p', PIPELINES, set('p')),
       m: slider('s-m', 'Micro-batches m', MICRO_BATCHES, set('m')),
       v: slider('s-v', 'Chunks per rank v', SMALL, set('v')),
@@ -100,8 +112,7 @@ class ScheduleRoom {
   }
 
   menus() {
-    const names = listed(this.core, 'schedules').map(({value}) => value);
-    $('s-with').lastElementChild.append(...names.map((name) => make('label', {}, make('input', {type: 'checkbox', value: name, change: () => {
+    $('s-with').lastElementChild.append(...this.catalogue.map(({value: name}) => make('label', {}, make('input', {type: 'checkbox', value: name, change: () => {
       this.change({with: [...$('s-with').querySelectorAll('input:checked')].map((box) => box.value)});
     }}), name)));
     const item = (words, act) => make('button', {type: 'button', click: () => { $('s-save').open = false; act(); }}, words);
@@ -109,29 +120,34 @@ class ScheduleRoom {
       item('Picture, SVG', () => this.exports('svg', 'image/svg+xml')),
       item('Order, slots', () => this.exports('slots', 'text/plain')),
       item('Figures, JSON', () => this.exports('json', 'application/json')),
-      item('Run file, YAML', () => save(`${this.s.schedule}.yaml`, this.runFile(), 'text/plain')));
+      item('Run file, YAML', () => this.exports('yaml', 'text/plain')));
     document.addEventListener('click', (event) => {
       document.querySelectorAll('details.menu').forEach((menu) => { menu.open = menu.open && menu.contains(event.target); });
     });
   }
 
   exports(format, type) {
-    const {s} = this, several = format === 'svg' && s.with.length > 0 && !s.slots;
+    const {s} = this, several = format === 'svg' && s.with.length > 0 && !s.slots, yaml = format === 'yaml';
     const reply = several
       ? this.core.call('compare', this.shared([s.schedule, ...s.with].join(), {format}))
-      : this.core.call('schedule', this.own(format));
+      : this.core.call('schedule', this.own(yaml ? 'slots' : format));
     if (reply.status === 0) {
-      save(`${s.schedule}.${format}`, reply.text, type);
+      save(`${s.schedule.replace(/\.\w+$/, '')}.${format}`, yaml ? this.runFile(reply.text) : reply.text, type);
     }
     this.trouble(reply.status === 0 ? '' : reply.error);
   }
 
-  /* The model of the other room under this schedule: p GPUs, and as many micro-batches. */
-  runFile() {
-    const {s} = this;
-    return runFileOf(new Map([['model.preset', 'llama-13b'], ['cluster.preset', 'dgx-a100-80g'], ['cluster.nodes', String(s.p)],
-      ['layout.tensor', '8'], ['layout.pipeline', String(s.p)], ['layout.global_batch', String(s.m)],
-      ['schedule.name', s.schedule], ...(s.v ? [['schedule.chunks', String(s.v)]] : [])]));
+  /* A model under this schedule, with a node for each rank: as many layers as it has stages, sequences that its
+   * slices divide, and all that is set here. An order goes as it is where it was edited, or follows from times. */
+  runFile(order) {
+    const {s, lane} = this, stages = lane.p * lane.v, times = timesText(s.times), {layers, sequence} = RUN_MODEL;
+    const own = s.slots !== '' || this.takes(s.schedule).timed;
+    return runFileOf(new Map([['model.preset', RUN_MODEL.preset], ...(stages > layers ? [['model.layers', stages]] : []),
+      ...(sequence % lane.slices ? [['model.sequence', Math.ceil(sequence / lane.slices) * lane.slices]] : []),
+      ['cluster.preset', 'dgx-a100-80g'], ['cluster.nodes', lane.p], ['layout.tensor', 8], ['layout.pipeline', lane.p], ['layout.global_batch', lane.m],
+      ...(own ? [['schedule.file', `|\n${order.trim().replace(/^/gm, '    ')}`]]
+        : [['schedule.name', s.schedule], ['schedule.chunks', lane.v], ...(s.group ? [['schedule.group', s.group]] : []), ...(lane.slices > 1 ? [['schedule.slices', lane.slices]] : [])]),
+      ...(times ? [['schedule.times', times]] : []), ...(s.stages.length > 0 ? [['schedule.stages', s.stages.join()]] : [])]));
   }
 
   change(what) {
@@ -155,6 +171,7 @@ class ScheduleRoom {
 
   open(pairs) {
     this.s = scheduleFrom(pairs);
+    this.brought = this.catalogue.some(({value}) => value === this.s.schedule) ? {name: '', slots: ''} : {name: this.s.schedule, slots: this.s.slots};
     this.editor.begin();
     this.update();
   }
@@ -173,7 +190,7 @@ class ScheduleRoom {
   update() {
     const began = performance.now(), reply = this.core.call('passes', this.own(null));
     let errors = reply.status === 0 ? '' : reply.error;
-    const lane = reply.status === 0 ? new Lane(reply.passes) : this.s.slots ? untimedLane(this.s, this.lane) : null;
+    const lane = reply.status === 0 ? new Lane(reply.passes) : this.s.slots ? untimedLane(this.name, this.s, this.lane) : null;
     const lanes = lane ? [lane] : this.chart.lanes.slice(0, 1);
     this.lane = reply.status === 0 ? lane : this.lane;
     Object.assign(this.s, this.s.slots && reply.status === 0 ? {p: lane.p, m: lane.m} : {}); /* as the order has them */
@@ -205,13 +222,16 @@ class ScheduleRoom {
         group: group.status === 0 && group.text !== three.text,
         slices: works({slices: 2}).status === 0 && works({slices: 2}).text !== usual,
         split: /"[IW]\d/.test(usual), overlap: usual.includes('|'),
+        timed: usual !== '' && works({format: 'slots'}).text !== works({format: 'slots', times: 'F=1,I=1.3,W=0.6,C=0.4'}).text,
       });
     }
     return this.known.get(name);
   }
 
   controls() {
-    const {s, fields} = this, takes = this.takes(s.schedule), shown = this.lane || {v: 1};
+    const {s, fields} = this, takes = this.takes(s.schedule), shown = this.lane || {v: 1, phase: []};
+    const split = s.slots ? shown.phase.includes('W'.charCodeAt(0)) : takes.split, overlap = s.slots ? shown.paired : takes.overlap;
+    const phases = new Set(this.chart.lanes.flatMap((lane) => [...new Set(lane.phase)]));
     fields.schedule.show(s.schedule);
     fields.p.show(s.p);
     fields.m.show(s.m);
@@ -222,10 +242,11 @@ class ScheduleRoom {
     for (const key of ['v', 'group', 'slices']) {
       fields[key].root.hidden = !takes[key] || Boolean(s.slots);
     }
+    fields.p.root.hidden = fields.m.root.hidden = this.opened !== ''; /* as the order has them */
     for (const [key, input] of Object.entries(this.times)) {
       const usual = {F: 1, B: 2, I: 1, W: 1, FB: 'F + B', C: 0}[key];
       input.placeholder = usual;
-      input.parentElement.hidden = (key === 'I' || key === 'W') ? !takes.split : key === 'FB' ? !takes.overlap : false;
+      input.parentElement.hidden = (key === 'I' || key === 'W') ? !split : key === 'FB' ? !overlap : false;
       if (document.activeElement !== input) {
         input.value = s.times[key] || '';
       }
@@ -237,7 +258,7 @@ class ScheduleRoom {
       box.checked = s.with.includes(box.value);
       box.parentElement.hidden = box.value === s.schedule && !s.slots;
     });
-    $('s-legend').replaceChildren(...legend(['compute.forward', 'compute.backward', ...(takes.split ? ['compute.dgrad', 'compute.wgrad'] : []),
+    $('s-legend').replaceChildren(...legend([...Object.entries(LOOK_OF_ATOM).filter(([atom]) => phases.has(atom.charCodeAt(0))).map(([, key]) => key),
       'bubble_fill', 'bubble_stall', 'bubble_drain']));
     this.editor.controls();
   }

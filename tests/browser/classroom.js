@@ -1,12 +1,16 @@
 /* Uses the classroom's page in Chromium: moves sliders, drags boxes, types, follows links, answers exercises.
- * Usage: node classroom.js CHROMIUM FOLDER, where FOLDER has page.html, and zb-v.html (-p 6 -m 12). Prints TAP. */
+ * Usage: node classroom.js CHROMIUM FOLDER TRAINYARD, where FOLDER has what classroom.py makes. Prints TAP. */
 'use strict';
 
+const fs = require('fs');
 const {chromium} = require('playwright-core');
+const {saved} = require('./saved.js');
 const {is, open, done} = require('./facts.js');
+const {looks} = require('./looks.js');
 
-const [,, executablePath] = process.argv;
+const [,, executablePath, folder, binary] = process.argv;
 const WIDTHS = [390, 1280, 2560];
+const MOST_BYTES = 600000;
 
 const settled = (page) => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 
@@ -28,6 +32,7 @@ const spot = (page, rank, slot) => page.evaluate(([rank, slot]) => {
 }, [rank, slot]);
 
 async function loads(browser) {
+  is(fs.statSync(`${folder}/page.html`).size < MOST_BYTES, 'a page is small enough to be sent by mail', fs.statSync(`${folder}/page.html`).size);
   for (const width of WIDTHS) {
     for (const hash of ['', '#lesson=6', '#model.preset=llama-7b&cluster.preset=dgx-h100&cluster.nodes=1&layout.global_batch=8']) {
       const {page, wrong, asked} = await enter(browser, `page.html${hash}`, {viewport: {width, height: 900}});
@@ -131,11 +136,76 @@ async function learns(browser) {
   await other.page.close();
 }
 
+/* What is typed as an answer, and what the page says. */
+const ANSWERS = [
+  [1, 1, '46,7', /^Right/], [1, 1, '0.467', /in percent/], [1, 1, '87.5', /over the ideal time/], [1, 1, 'half', /Type a number, in percent/], [1, 1, '46.7 s', /Type a number/],
+  [1, 3, '26.25 units', /^Right/], [1, 3, '52.5', /0\.25 and 0\.5/],
+  [5, 1, '988 ms', /^Right/], [5, 1, '988', /Not yet/],
+  [6, 1, '55.4', /Not yet/], [6, 1, '69', /1F1B/], [6, 2, '7', /until I/], [6, 2, '8', /^Right/], [6, 3, '35', /^Right/],
+  [8, 2, '801', /^Right: 781 s/], [8, 2, '850', /Not yet/], [8, 2, '1,234.5', /Not yet/],
+];
+
+async function answers(browser) {
+  const {page} = await enter(browser, 'page.html#lesson=1');
+  for (const [lesson, exercise, typed, want] of ANSWERS) {
+    await page.click(`.steps li:nth-child(${lesson}) a`);
+    await page.waitForFunction((lesson) => document.querySelector('.lesson h2').textContent.startsWith(`${lesson}.`), lesson);
+    const asked = page.locator(`#exercise-${exercise}`);
+    await asked.locator('form input').first().fill(typed);
+    await asked.getByRole('button', {name: 'Check'}).click();
+    const said = await asked.locator('.said').textContent();
+    is(want.test(said), `lesson ${lesson}, exercise ${exercise}: ${typed}`, said);
+  }
+  await page.goto(page.url().replace(/#.*/, '#lesson=7'));
+  await page.locator('#exercise-3').getByRole('button', {name: 'Try it live'}).click();
+  await page.waitForFunction(() => /1\.34\s*times/.test(document.getElementById('m-tiles').textContent));
+  is(true, 'what an exercise of experts asks for is on the page');
+  await page.close();
+}
+
+/* Pages that come with an order of the user's own. */
+async function brought(browser) {
+  const {page, wrong} = await enter(browser, 'own.html');
+  const names = () => page.evaluate(() => window.trainyard.rooms.schedule.chart.lanes.map((lane) => lane.schedule).join());
+  is(await names() === 'own.slots,1f1b' && await page.locator('#s-trouble').isHidden(), 'an order of the user is compared with a schedule', [await names(), await page.textContent('#s-trouble')]);
+  is((await lane(page)).first.join(' ') === 'F0.0 F1.0 B0.0 B1.0', 'as it is in the file', await lane(page));
+  await page.click('#s-edit');
+  await page.focus('#s-canvas');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Alt+ArrowLeft');
+  is(await names() === 'own.slots, edited,1f1b', 'it can be edited', await names());
+  await page.click('#s-edit');
+  is(await names() === 'own.slots,1f1b' && (await lane(page)).first[0] === 'F0.0', 'and comes back as it was', await names());
+  is(wrong.length === 0, 'without a word on the console', wrong);
+  await page.close();
+}
+
+/* Orders longer than an address may be. */
+async function lengths(browser) {
+  const {page} = await enter(browser, 'long.html');
+  const opened = await lane(page);
+  is(opened.p === 16 && opened.m === 800 && opened.name === 'long.slots', 'a page opens with an order of any length', opened);
+  await page.waitForSelector('#long:not([hidden])');
+  is(/too long for an address/.test(await page.textContent('#long')) && await page.evaluate(() => location.hash) === '', 'what no address has is said', await page.textContent('#long'));
+  await page.click('#b-link');
+  is(await page.textContent('#b-link') === 'Copy link', 'and no link is copied');
+  await page.reload();
+  await page.waitForFunction(() => window.trainyard && window.trainyard.ready);
+  is((await lane(page)).m === 800, 'it opens again as it came');
+  await page.selectOption('#s-name', '1f1b');
+  await page.waitForFunction(() => location.hash.includes('schedule=1f1b'));
+  is(await page.locator('#long').isHidden(), 'what is short enough is in the address again');
+  await page.close();
+}
+
 async function main() {
   const browser = await chromium.launch({executablePath, args: ['--no-sandbox']});
-  for (const part of [loads, slides, edits, models, learns]) {
+  for (const part of [loads, slides, edits, models, learns, answers, brought, lengths]) {
     await part(browser);
   }
+  await looks(enter, browser);
+  await saved(enter, browser, folder, binary);
   await browser.close();
   return done();
 }

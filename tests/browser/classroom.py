@@ -14,6 +14,20 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def pages(binary, folder):
+    """A schedule, an order of the user's own beside a schedule, and one longer than addresses may be."""
+    def schedule(*words):
+        subprocess.run([binary, "schedule", *words], cwd=folder, check=True)
+    schedule("zb-v", "-p", "6", "-m", "12", "-o", "zb-v.html")
+    schedule("gpipe", "-p", "2", "-m", "2", "-o", "own.slots")
+    schedule("--compare", "1f1b,./own.slots", "-p", "2", "-m", "2", "-o", "own.html")
+    two = subprocess.run([binary, "schedule", "--compare", "own.slots,./own.slots", "-p", "2", "-m", "2", "-o", "two.html"],
+                         cwd=folder, capture_output=True, text=True, check=False)
+    assert two.returncode == 2 and "name one file" in two.stderr, two
+    schedule("1f1b", "-p", "16", "-m", "800", "-o", "long.slots")
+    schedule("long.slots", "-o", "long.html")
+
+
 def main():
     binary = str(pathlib.Path(sys.argv[1]).resolve())
     node = shutil.which("node")
@@ -33,9 +47,8 @@ def main():
         if done.returncode == 3 and "-Dwasm=enabled" in done.stderr:
             print("1..0 # SKIP the simulator for pages was not built in: -Dwasm=enabled")
             return 0
-        subprocess.run([binary, "schedule", "zb-v", "-p", "6", "-m", "12", "-o",
-                        f"{folder}/zb-v.html"], check=True)
-        return subprocess.run([node, str(HERE / "classroom.js"), browser, folder], env=env,
+        pages(binary, folder)
+        return subprocess.run([node, str(HERE / "classroom.js"), browser, folder, binary], env=env,
                               check=False).returncode
 
 

@@ -106,6 +106,16 @@ def facts(test, firefox, page, picture):
                  "&layout.pipeline=4&layout.global_batch=64&layout.zero=0'")
     test.check("a whole model in a Worker", firefox.wait(f"{text}.includes('3.884 s')"),
                firefox.eval(text))
+    # the address that a change is about to get, and another one that is typed meanwhile
+    firefox.eval("location.hash = 'schedule=1f1b&p=4&m=8'")
+    firefox.wait(f"{text}.includes('27.3 %')")
+    firefox.eval("""(() => { const m = document.getElementById('s-m'); m.value = Number(m.value) + 1;
+                 m.dispatchEvent(new Event('input', {bubbles: true})); })()""")
+    firefox.wait(f"{text}.includes('25.0 %')")
+    firefox.eval("""(() => { const end = performance.now() + 500; while (performance.now() < end) {}
+                 location.hash = 'schedule=gpipe&p=2&m=2'; })()""")
+    test.check("an address that is typed stays", firefox.wait(f"{text}.includes('33.3 %')")
+               and firefox.eval("location.hash").startswith("#schedule=gpipe"), firefox.eval("location.hash"))
     firefox.eval("location.hash = 'lesson=1'")
     test.check("a lesson", firefox.wait(f"{text}.includes('Each rank then has 3 m units of work')"),
                firefox.eval(text))
