@@ -223,6 +223,12 @@ struct ty_unit_op {
                                           * the other; the end of the step waits for them */
 };
 
+/* Whether it is executed as several computations, which struct ty_unit_costs prices apart. */
+static inline bool ty_op_has_parts(const struct ty_unit_op *op)
+{
+    return op->rounds.n > 0 || op->steps.n > 0 || op->pieces.n > 0;
+}
+
 /* How long a tensor lives. */
 enum ty_tensor_life {
     TY_LIFE_KEPT,         /* from the forward to the backward of its micro-batch */

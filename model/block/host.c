@@ -115,6 +115,20 @@ static void beside(struct line *line, double s, double kernel, double wait)
     in_turn(line, covers ? kernel : 0, covers ? 0 : wait);
 }
 
+/* An operator, `all` seconds of it, and what comes or leaves beside its steps or its pieces. Of
+ * pieces with longer copies between them one is seen; the others run beside these. */
+static void at_work(struct line *line, double s, const struct ty_unit_op *op, double all,
+                    const struct ty_cost *piece, double wait)
+{
+    if (op->pieces.n == 0 || piece->seconds <= 0) {
+        beside(line, s, all, wait);
+        return;
+    }
+    const double others = (op->pieces.n - 1.0) * piece->seconds;
+    const bool covers = s * others >= wait;
+    in_turn(line, covers ? all : all - others, covers ? 0 : wait);
+}
+
 /* Whether an operator runs beside what comes after its neighbour. */
 static bool is_beside(const struct pass *p, uint32_t i)
 {
@@ -127,8 +141,8 @@ static struct line forward(const struct pass *p, double s)
     for (uint32_t i = 0; i < p->unit->n; i++) {
         const double *wait = p->waits->seconds[i];
         const bool hides = is_beside(p, i + 1);
-        beside(&line, s, is_beside(p, i) ? 0 : p->costs->op[i].forward.seconds,
-               p->waits->steps[i][TY_FORWARD]);
+        at_work(&line, s, &p->unit->op[i], is_beside(p, i) ? 0 : p->costs->op[i].forward.seconds,
+                &p->costs->next[i].forward, p->waits->steps[i][TY_FORWARD]);
         in_turn(&line, 0, wait[TY_BEFORE_FORWARD] + (hides ? 0 : wait[TY_AFTER_FORWARD]));
         if (hides) {
             beside(&line, s, p->costs->op[i + 1].forward.seconds, wait[TY_AFTER_FORWARD]);
@@ -157,7 +171,8 @@ static struct line backward(const struct pass *p, double s)
             continue;
         }
         const double *steps = p->waits->steps[i];
-        beside(&line, s, cost->dgrad.seconds, fmax(wait[TY_BEFORE_WGRAD], steps[TY_DGRAD]));
+        at_work(&line, s, &p->unit->op[i], cost->dgrad.seconds, &p->costs->next[i].dgrad,
+                fmax(wait[TY_BEFORE_WGRAD], steps[TY_DGRAD]));
         const bool next = i > 0 && is_beside(p, i - 1);
         const struct ty_op_costs *other = next ? &p->costs->op[i - 1] : NULL;
         const double more = next ? other->dgrad.seconds + other->wgrad.seconds : 0;
@@ -178,7 +193,8 @@ static struct line input(const struct pass *p, double s)
     struct line line = {0, 0};
     for (uint32_t i = 0; i < p->unit->n; i++) {
         const double *wait = p->waits->seconds[i];
-        beside(&line, s, p->costs->op[i].input.seconds, p->waits->steps[i][TY_DGRAD]);
+        at_work(&line, s, &p->unit->op[i], p->costs->op[i].input.seconds, &p->costs->next[i].input,
+                p->waits->steps[i][TY_DGRAD]);
         in_turn(&line, 0, wait[TY_BEFORE_DGRAD] + wait[TY_AFTER_DGRAD]);
     }
     return line;
@@ -297,8 +313,7 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
     const double weights = stretch(&p, weight, FLOOR_BACKWARD * floor * of_weights);
     for (uint32_t i = 0; i < unit->n; i++) {
         struct ty_op_costs *const all[] = {&costs->op[i], &costs->first[i], &costs->next[i]};
-        for (uint32_t k = 0; k < (unit->op[i].rounds.n > 0 || unit->op[i].pieces.n > 0 ? 3u : 1u);
-             k++) {
+        for (uint32_t k = 0; k < (ty_op_has_parts(&unit->op[i]) ? 3u : 1u); k++) {
             all[k]->forward.seconds *= ahead;
             all[k]->dgrad.seconds *= back;
             all[k]->wgrad.seconds *= back;

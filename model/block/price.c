@@ -189,7 +189,7 @@ void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layou
 {
     for (uint32_t i = 0; i < unit->n; i++) {
         const struct ty_unit_op *op = &unit->op[i];
-        if (op->rounds.n == 0 && op->steps.n == 0 && op->pieces.n == 0) {
+        if (!ty_op_has_parts(op)) {
             ty_op_price(op, layout, gpu, &out->op[i]);
             continue;
         }

@@ -11,8 +11,7 @@ static void fill(const struct ty_units *units, const struct ty_unit_costs *unit,
         for (uint32_t i = 0; i < units->kind[u].n; i++) {
             c->op[u][i] = ty_op_costs_times(&unit[u].op[i], stretch);
             c->whole[u][i] = ty_cost_plus(c->op[u][i].dgrad, c->op[u][i].wgrad);
-            const struct ty_unit_op *op = &units->kind[u].op[i];
-            if (op->rounds.n > 0 || op->steps.n > 0 || op->pieces.n > 0) {
+            if (ty_op_has_parts(&units->kind[u].op[i])) {
                 c->first[u][i] = ty_op_costs_times(&unit[u].first[i], stretch);
                 c->next[u][i] = ty_op_costs_times(&unit[u].next[i], stretch);
             }

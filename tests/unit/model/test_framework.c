@@ -178,6 +178,28 @@ START_TEST(collectives_fit_under_the_floor_of_the_host)
 }
 END_TEST
 
+/* The host launches the kernels of every step of a product on a grid of ranks, too: where it sets the
+ * pace, twice the time makes layers twice as long. */
+START_TEST(products_in_steps_last_as_long_as_their_launches)
+{
+    static const char *const schemes[] = {"2d", "3d"}, *const ranks[] = {"4", "8"};
+    for (size_t i = 0; i < TY_COUNT(schemes); i++) {
+        char scheme[40], tensor[40];
+        (void)snprintf(scheme, sizeof(scheme), "layout.tensor_scheme=%s", schemes[i]);
+        (void)snprintf(tensor, sizeof(tensor), "layout.tensor=%s", ranks[i]);
+        const char *const one[] = {scheme,
+                                   tensor,
+                                   "layout.pipeline=1",
+                                   "layout.micro_batch=4",
+                                   "framework.layer_floor=60 ms",
+                                   NULL};
+        const char *const two[] = {one[0], one[1], one[2], one[3], "framework.layer_floor=120 ms",
+                                   NULL};
+        assert_near(step_s(two), 2 * step_s(one), 0.02);
+    }
+}
+END_TEST
+
 /* A collective that outlasts the weight gradient beside it leaves the host time, too: overlap never
  * makes a step that the host paces longer. */
 START_TEST(overlap_of_long_reductions_does_not_cost_a_slow_host_time)
@@ -333,6 +355,7 @@ TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel
          a_fused_loss_takes_less_memory, a_product_that_is_made_again_is_not_kept,
          auto_means_fp32_in_bf16_training_only, matrices_apart_are_reduced_apart,
          parameters_may_come_back_late, collectives_fit_under_the_floor_of_the_host,
+         products_in_steps_last_as_long_as_their_launches,
          overlap_of_long_reductions_does_not_cost_a_slow_host_time,
          products_in_pieces_wait_for_a_copy_less_than_they_have_pieces,
          products_in_pieces_hide_what_is_gathered_and_scattered,

@@ -248,7 +248,8 @@ static bool has_an_order_and_a_quick_host(const struct job *job, size_t step)
 static bool reduces_where_it_gathers(const struct job *job, size_t step)
 {
     (void)step;
-    return !HAS(job, "layout.zero=3") || !HAS(job, "framework.sync_every=false");
+    return !HAS(job, "layout.zero=3") ||
+           !HAS(job, "framework.sync_every=false", "framework.sync_every=run");
 }
 
 static bool reduces_late_or_gathers_one_ahead(const struct job *job, size_t step)
