@@ -178,8 +178,8 @@ START_TEST(collectives_fit_under_the_floor_of_the_host)
 }
 END_TEST
 
-/* The host launches the kernels of every step of a product on a grid of ranks, too: where it sets the
- * pace, twice the time makes layers twice as long. */
+/* The host launches the kernels of every step of a product on a grid of ranks, too: where it sets
+ * the pace, twice the time makes layers twice as long. */
 START_TEST(products_in_steps_last_as_long_as_their_launches)
 {
     static const char *const schemes[] = {"2d", "3d"}, *const ranks[] = {"4", "8"};
