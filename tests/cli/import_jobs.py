@@ -101,6 +101,23 @@ OWN = {
     "the other size, by an argument of the script": job(
         "megatron", "llama-by-sizes.sh", more=["--env", "1=8b"], params_without_vocab=6979588096,
         layers=32, hidden=4096),
+    "settings in a file that is sourced, srun, a function's output": job(
+        "megatron", "llama3-70b.slurm", "llama3-70b-env.sh", params=70557900800, tp=4, pp=4, cp=2,
+        vp=5, dp=8, padded_vocab=128512, seq=8192, micro_batch=1, global_batch=512, zero=1,
+        sequence_parallel="true", recompute="selective", precision="bf16", schedule="interleaved"),
+    "the same in fp8 on less, by its environment": job(
+        "megatron", "llama3-70b.slurm", "llama3-70b-env.sh",
+        more=["--env", "FP8=1", "--env", "TP=8", "--gpus", "128"], tp=8, dp=2, precision="fp8",
+        padded_vocab=129024),
+    "mpirun, a function that chooses, latent attention": job(
+        "megatron", "deepseek-v2-lite-mpi.sh", params=15706484224, active_params=2661150208, tp=1,
+        pp=4, ep=8, etp=1, dp=16, stage_layers="6,7,7,7", moe_ffn=1408, shared_ffn=2816,
+        padded_vocab=102400, recompute="norm+mla_up+moe_act", micro_batch=2, global_batch=1024),
+    "options of a loop, read and printf": job(
+        "megatron", "gpt-read-options.sh", more=[part for n, word in enumerate(
+            "--tp 4 --pp=2 --nodes 2 --swiglu".split(), 1) for part in ("--env", f"{n}={word}")]
+        + ["--env", "LAYERS=24"], layers=24, hidden=2048, heads=16, seq=2048, tp=4, pp=2, dp=2,
+        ffn=5440, global_batch=64, padded_vocab=50688, mlp="swiglu", params=1313524736),
     "DeepSeek-V3, a stage for further tokens alone": job(
         "megatron", "deepseek-v3-stages.sh", params=671026419200, active_params=37552297472, pp=16,
         vp=2, ep=64, etp=1, mtp_layers=1, schedule="interleaved", padded_vocab=129280,
@@ -114,6 +131,9 @@ REFUSED = {
         "a world of 8 GPUs is not a multiple of 32", "--expert-model-parallel-size 8", "--gpus N"]),
     "a world that machines are asked for": (job("deepspeed", "gpt-13b-template.sh"), [
         "how many GPUs there are is not known", "--gpus N, a multiple of 32"]),
+    "a value that a program would print": (job("megatron", "gpt-read-options.sh"), [
+        "gpt-read-options.sh:22:5: --num-layers: its value is not known: $(jq .layers model.json) "
+        "(gpt-read-options.sh:20) would have to be run; give it with --env LAYERS=VALUE"]),
     "a batch that does not divide": (
         job("megatron", "mixtral.sh", more=["--gpus", "4096"]), [
             "--global-batch-size: 256 is no multiple of the micro-batch, 1, times 1024 replicas, "

@@ -60,10 +60,81 @@ static bool is_unset(const struct ty_shell *sh, const struct ty_shell_text *word
     return doubt != 0 && sh->doubts[doubt].unset;
 }
 
+/* The word that is the program in Python; n: it is started otherwise. */
+static uint32_t program_at(const struct ty_shell_words *words)
+{
+    uint32_t i = 0;
+    while (i < words->n && (ty_shell_string(&words->item[i])[0] == '-' ||
+                            !ty_path_ends(ty_shell_string(&words->item[i]), ".py"))) {
+        i++;
+    }
+    return i;
+}
+
+/* "--num_layers=4" is "--num-layers". */
+static const char *flag_name(const struct ty_shell_text *word, char *name, size_t size)
+{
+    const char *text = ty_shell_string(word);
+    size_t k = 0;
+    for (; k + 1 < size && text[k] != '\0' && text[k] != '='; k++) {
+        name[k] = text[k] == '_' ? '-' : text[k];
+    }
+    name[k] = '\0';
+    return name;
+}
+
+/* Whether a process that MPI starts is a GPU's: not one that starts others. */
+static bool counts_processes(const struct ty_shell_words *words, uint32_t end)
+{
+    bool mpi = false, again = false;
+    for (uint32_t i = 0; i < end; i++) {
+        const char *text = ty_path_name(ty_shell_string(&words->item[i]));
+        mpi = mpi || strcmp(text, "mpirun") == 0 || strcmp(text, "mpiexec") == 0;
+        again = again || strcmp(text, "torchrun") == 0 || strcmp(text, "accelerate") == 0 ||
+                ty_text_begins(text, "torch.distributed.");
+    }
+    return mpi && !again;
+}
+
+/* Launchers before the program: what is known of their options is kept, and how many processes MPI
+ * starts; the rest has no part in a step. */
+static uint32_t put_launchers(struct ty_draft *d, struct ty_shell *sh,
+                              const struct ty_shell_words *words, const char *doubt,
+                              struct ty_flags *flags)
+{
+    const uint32_t end = program_at(words) < words->n ? program_at(words) : 0;
+    const bool mpi = counts_processes(words, end);
+    bool open = false;
+    for (uint32_t i = 0; i < end; i++) {
+        char name[128];
+        const struct ty_shell_text *word = &words->item[i];
+        const char *text = ty_shell_string(word);
+        const struct ty_place at =
+            ty_shell_place(sh, word->len > 0 ? word->marks[0] : sh->ended_at);
+        const struct ty_draft_from from = {.word = text, .at = at};
+        if (mpi && (strcmp(text, "-np") == 0 || strcmp(text, "-n") == 0)) {
+            ty_flags_put(flags, "--num-processes", &from, NULL);
+            open = true;
+        } else if (is_flag(word)) {
+            (void)flag_name(word, name, sizeof(name));
+            open = ty_flags_row(ty_megatron_rows, name) != NULL ||
+                   ty_flags_row(ty_megatron_idle_rows, name) != NULL;
+            if (open) {
+                ty_flags_add(flags, text, &at, doubt != NULL ? doubt : doubt_text(sh, word));
+            } else {
+                ty_draft_idle(d, &from);
+            }
+        } else if (open && flags->item[flags->n - 1].n_values == 0) {
+            ty_flags_value(flags, text, doubt_text(sh, word));
+        }
+    }
+    return end > 0 ? end + 1 : 0;
+}
+
 static void put_words(struct ty_draft *d, struct ty_shell *sh, const struct ty_shell_words *words,
                       const char *doubt, struct ty_flags *flags)
 {
-    for (uint32_t i = 0; i < words->n; i++) {
+    for (uint32_t i = put_launchers(d, sh, words, doubt, flags); i < words->n; i++) {
         const struct ty_shell_text *word = &words->item[i];
         const char *text = ty_shell_string(word);
         const bool begun = flags->n > 0;
@@ -92,13 +163,8 @@ static uint32_t known(const struct ty_shell_words *words)
     for (uint32_t i = 0; i < words->n; i++) {
         if (is_flag(&words->item[i])) {
             char name[128];
-            const char *text = ty_shell_string(&words->item[i]);
-            size_t k = 0;
-            for (; k + 1 < sizeof(name) && text[k] != '\0' && text[k] != '='; k++) {
-                name[k] = text[k] == '_' ? '-' : text[k];
-            }
-            name[k] = '\0';
-            n += ty_flags_row(ty_megatron_rows, name) != NULL;
+            n += ty_flags_row(ty_megatron_rows, flag_name(&words->item[i], name, sizeof(name))) !=
+                 NULL;
         }
     }
     return n;
@@ -152,22 +218,11 @@ static const struct {
     {"pretrain_hybrid", "Mamba layers are not known; only transformers are"},
 };
 
-/* The word that is the program in Python: NULL where it is started otherwise. */
-static const struct ty_shell_text *program_of(const struct ty_shell_words *words)
-{
-    for (uint32_t i = 0; i < words->n; i++) {
-        const char *text = ty_shell_string(&words->item[i]);
-        if (text[0] != '-' && ty_path_ends(text, ".py")) {
-            return &words->item[i];
-        }
-    }
-    return NULL;
-}
-
 static void check_program(struct ty_draft *d, struct ty_shell *sh,
                           const struct ty_shell_words *words)
 {
-    const struct ty_shell_text *program = program_of(words);
+    const uint32_t which = program_at(words);
+    const struct ty_shell_text *program = which < words->n ? &words->item[which] : NULL;
     const char *name = program != NULL ? ty_path_name(ty_shell_string(program)) : "";
     for (size_t i = 0; i < TY_COUNT(programs); i++) {
         if (ty_text_begins(name, programs[i].begin)) {

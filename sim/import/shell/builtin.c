@@ -275,7 +275,7 @@ static enum ty_shell_status call_known(struct ty_shell *sh, struct ty_shell_word
 {
     const char *name = word(words, 0);
     *known = true;
-    if (strcmp(name, "echo") == 0 || strcmp(name, "printf") == 0) {
+    if (strcmp(name, "echo") == 0) {
         return echo(sh, words);
     }
     if (strcmp(name, "cat") == 0) {
@@ -365,6 +365,9 @@ enum ty_shell_status ty_shell_call(struct ty_shell *sh, struct ty_shell_words *w
 {
     bool known = false;
     enum ty_shell_status status = call_known(sh, words, at, &known);
+    if (!known) {
+        status = ty_shell_call_text(sh, words, at, &known);
+    }
     if (!known) {
         status = call_own(sh, words, at, &known);
     }

@@ -156,6 +156,9 @@ struct ty_place ty_shell_place(const struct ty_shell *shell, struct ty_shell_mar
 struct ty_shell_var *ty_shell_var(struct ty_shell *shell, const char *name, bool make);
 void ty_shell_assign(struct ty_shell *shell, const char *name, const struct ty_shell_text *value,
                      bool append);
+/* The same; a value of which only running could tell all is that of --env, or asks for it. */
+void ty_shell_assign_given(struct ty_shell *shell, const char *name,
+                           const struct ty_shell_text *value, bool append);
 void ty_shell_assign_item(struct ty_shell *shell, const char *name, const char *key,
                           const struct ty_shell_text *value);
 void ty_shell_assign_array(struct ty_shell *shell, const char *name,
@@ -216,6 +219,11 @@ enum ty_shell_status ty_shell_test(struct ty_shell *shell, const struct ty_shell
 
 enum ty_shell_status ty_shell_call(struct ty_shell *shell, struct ty_shell_words *words,
                                    struct ty_shell_mark at);
+
+/* ---- read.c: read, mapfile, printf; *known false: another one ---- */
+
+enum ty_shell_status ty_shell_call_text(struct ty_shell *shell, const struct ty_shell_words *words,
+                                        struct ty_shell_mark at, bool *known);
 
 /* ---- run.c ---- */
 

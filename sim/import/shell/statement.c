@@ -148,6 +148,17 @@ bool ty_shell_at_redirection(const struct ty_shell_cursor *c)
     return now == '<' || now == '>' || (i == 0 && now == '&' && ty_shell_peek(c, 1) == '>');
 }
 
+/* Input that nobody knows. */
+static void put_unknown(struct ty_shell *sh, struct ty_shell_text *in, const char *what,
+                        const char *why, struct ty_shell_mark at)
+{
+    if (!sh->skip) {
+        at.doubt =
+            ty_shell_doubt(sh, false, "%.60s (%s) %s", what, ty_shell_place_text(sh, at), why);
+        ty_shell_puts(sh, in, "?\n", 2, at);
+    }
+}
+
 /* Reads < FILE and its kin into `in`. */
 static void read_input(struct ty_shell *sh, struct ty_shell_cursor *c, struct ty_shell_text *in)
 {
@@ -165,6 +176,7 @@ static void read_input(struct ty_shell *sh, struct ty_shell_cursor *c, struct ty
     } else if (ty_shell_peek(c, 0) == '(') { /* <(program) */
         ty_shell_next(c);
         (void)ty_shell_close(c, '(', ')');
+        put_unknown(sh, in, "<(...)", "would have to be run", at);
     } else {
         if (ty_shell_peek(c, 0) == '&') {
             ty_shell_next(c);
@@ -174,6 +186,8 @@ static void read_input(struct ty_shell *sh, struct ty_shell_cursor *c, struct ty
             const struct ty_shell_text *text = ty_shell_file_text(sh, ty_shell_string(&word), at);
             if (text != NULL) {
                 ty_shell_append(sh, in, text);
+            } else {
+                put_unknown(sh, in, ty_shell_string(&word), "is no file that was given", at);
             }
         }
     }
@@ -293,7 +307,7 @@ static void assign(struct ty_shell *sh, struct ty_shell_cursor *c, uint32_t n)
         ty_shell_add_word(sh, &words, &value);
         ty_shell_assign_array(sh, name, &words, true);
     } else {
-        ty_shell_assign(sh, name, &value, append);
+        ty_shell_assign_given(sh, name, &value, append);
     }
 }
 

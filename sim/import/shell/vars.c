@@ -76,6 +76,35 @@ void ty_shell_assign(struct ty_shell *sh, const char *name, const struct ty_shel
     var->array = false;
 }
 
+void ty_shell_assign_given(struct ty_shell *sh, const char *name, const struct ty_shell_text *value,
+                           bool append)
+{
+    const uint16_t doubt = ty_shell_doubt_of(value);
+    struct ty_shell_text own = {.len = 0};
+    bool whole = doubt != 0;
+    for (uint32_t i = 0; i < value->len; i++) {
+        whole = whole && value->marks[i].doubt == doubt;
+    }
+    if (!whole || strstr(sh->doubts[doubt].why, "--env") != NULL) {
+        ty_shell_assign(sh, name, value, append);
+        return;
+    }
+    const char *given = ty_draft_env(sh->draft, name);
+    if (given != NULL) {
+        const struct ty_shell_mark mark = {.line = 0};
+        ty_shell_puts(sh, &own, given, strlen(given), mark);
+        ty_shell_assign(sh, name, &own, false);
+        return;
+    }
+    const uint16_t asks =
+        ty_shell_doubt(sh, false, "%s; give it with --env %s=VALUE", sh->doubts[doubt].why, name);
+    ty_shell_append(sh, &own, value);
+    for (uint32_t i = 0; i < own.len; i++) {
+        own.marks[i].doubt = asks;
+    }
+    ty_shell_assign(sh, name, &own, append);
+}
+
 static void add_item(struct ty_shell *sh, struct ty_shell_var *var, const char *key,
                      const struct ty_shell_text *value)
 {
