@@ -489,6 +489,92 @@ def round_trip(folder):
               f"{steps}\n{run_file}")
 
 
+# Jobs that come back from `plan --emit torchtitan` with every key; files of real projects do, too.
+TITAN_JOBS = [
+    ("replicas and shards, a pipeline", TITAN, []),
+    ("stages that begin with two layers less, every third layer recomputed",
+     TITAN.replace('"full"', '"selective"\nselective_ac_option = "3"').replace(
+         "[activ", "pipeline_parallel_first_stage_less_layers = 2\n[activ"), []),
+    ("chunks, fp8, weights in it, a compiler", TITAN.replace(
+        '"llama3"', '"llama3"\nconverters = ["float8"]').replace(
+        "[activ", 'pipeline_parallel_schedule = "Interleaved1F1B"\n'
+        "pipeline_parallel_microbatch_size = 2\n[activ") + "[compile]\nenable = true\n"
+     "[float8]\nenable_fsdp_float8_all_gather = true\n", []),
+    ("the words of 2024, stages by split points", """[model]
+name = "llama3"
+flavor = "8B"
+norm_type = "fused_rmsnorm"
+[optimizer]
+name = "AdamW"
+fused = true
+[training]
+batch_size = 8
+seq_len = 8192
+data_parallel_degree = -1
+tensor_parallel_degree = 2
+compile = true
+enable_float8_linear = false
+[experimental]
+pipeline_parallel_degree = 4
+pipeline_parallel_split_points = ["layers.8", "layers.16", "layers.24"]
+pipeline_parallel_schedule = "1f1b"
+pipeline_parallel_microbatches = 8
+[activation_checkpoint]
+mode = 'selective'
+selective_ac_option = 'op'
+""", ["--gpus", "64"]),
+    ("experts by DeepEP, 16-bit weights, weights kept", """[model]
+name = "qwen3"
+flavor = "30B-A3B"
+[optimizer]
+implementation = "foreach"
+[training]
+local_batch_size = 4
+global_batch_size = 512
+seq_len = 4096
+dtype = "bfloat16"
+[parallelism]
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = 16
+fsdp_reshard_after_forward = "never"
+tensor_parallel_degree = 2
+expert_parallel_degree = 8
+expert_parallel_comm_backend = "deepep"
+[activation_checkpoint]
+mode = "full"
+""", []),
+]
+
+
+def keys_of(path):
+    """Key: value of a run file that is complete, and its GPUs."""
+    shown = subprocess.run([sys.argv[1], "check", str(path), "--show-config"], capture_output=True,
+                           text=True).stdout
+    found = dict(re.findall(r"^(\S+\.\S+) +(.*?) +# ", shown, re.M))
+    return {key: value for key, value in found.items() if key != "model.name" and key.startswith(
+        ("model.", "layout.", "schedule.", "framework."))}
+
+
+def there_and_back(folder):
+    """Jobs of torchtitan through plan --emit torchtitan."""
+    jobs = [(name, {"job.toml": text}, more) for name, text, more in TITAN_JOBS]
+    jobs += [(path.parent.name, [path], ["--gpus", "512"])
+             for path in sorted(CONFIGS.glob("g*-torchtitan/*.toml"))]
+    for name, files, more in jobs:
+        status, _, _, said = imported(folder, "torchtitan", files, *more)
+        (folder / "out.yaml").replace(folder / "first.yaml")
+        before = keys_of(folder / "first.yaml")
+        plan = subprocess.run([sys.argv[1], "plan", str(folder / "first.yaml"), "--emit",
+                               "torchtitan"], capture_output=True, text=True)
+        again, _, _, told = imported(folder, "torchtitan", {"again.toml": plan.stdout})
+        after = keys_of(folder / "out.yaml")
+        changed = {key: (value, after.get(key)) for key, value in before.items()
+                   if after.get(key) != value}
+        check(f"{name}: through plan --emit torchtitan and back",
+              status == 0 and again == 0 and before and not changed,
+              (said, plan.stderr, told, changed if again == 0 else ""))
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -513,6 +599,7 @@ def main():
             for part in told:
                 check(f"{title}: {part}", part in said, said)
         round_trip(folder)
+        there_and_back(folder)
         if CONFIGS.exists():
             given(folder)
         else:

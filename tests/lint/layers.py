@@ -49,7 +49,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/search": RUN + ["sim/run", "sim/sweep"],
     "sim/emit": RUN,
     "sim/import": RUN,
-    "sim/import/torchtitan": RUN + ["sim/import"],
+    "sim/import/torchtitan": RUN + ["sim/emit", "sim/import"],
     "sim/import/nemo": RUN + ["sim/import", "sim/import/megatron"],
     "sim/import/shell": CORE[:1] + ["sim", "sim/import"],
     "sim/import/megatron": RUN + ["sim/import", "sim/import/shell"],

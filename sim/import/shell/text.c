@@ -111,10 +111,11 @@ struct ty_shell_text ty_shell_part(struct ty_shell *sh, const struct ty_shell_te
     struct ty_shell_text part = {.len = 0};
     const uint32_t begin = from < t->len ? from : t->len;
     const uint32_t left = t->len - begin;
-    const struct ty_shell_text source = {.bytes = t->bytes + (t->bytes != NULL ? begin : 0),
-                                         .marks = t->marks + (t->bytes != NULL ? begin : 0),
-                                         .len = n < left ? n : left};
-    ty_shell_append(sh, &part, &source);
+    if (left > 0) { /* else there may be no bytes to point into */
+        const struct ty_shell_text source = {
+            .bytes = t->bytes + begin, .marks = t->marks + begin, .len = n < left ? n : left};
+        ty_shell_append(sh, &part, &source);
+    }
     return part;
 }
 

@@ -26,6 +26,7 @@ static const struct {
     {"training.data_parallel_degree", "parallelism.data_parallel_shard_degree"},
     {"training.compile", "compile.enable"},
     {"training.enable_fp8_linear", "float8.enable_float8_linear"},
+    {"training.enable_float8_linear", "float8.enable_float8_linear"},
 };
 
 /* Names as they are today; where a word stands keeps what it was called there. */
