@@ -140,9 +140,9 @@ TY_API const char *ty_config_trace(const struct ty_config *config, size_t i);
  * cannot differ one. */
 TY_API int ty_run_new(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
 
-/* The same for ty_run_describe, ty_run_peak_memory, ty_run_fits and ty_run_execute_numbers: ranks
+/* The same for ty_run_describe, ty_run_peak_memory, ty_run_fits and ty_run_execute_figures: ranks
  * that repeat others on other nodes are planned when the run is executed in another way, so that
- * the number of GPUs costs nothing. (2) from what looks at single ranks before. */
+ * the number of GPUs costs next to nothing. (2) from what looks at single ranks before. */
 TY_API int ty_run_outline(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
 TY_API void ty_run_free(struct ty_run *run);
 
@@ -167,13 +167,9 @@ TY_API void ty_run_threads(struct ty_run *run, uint32_t threads);
 TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err *err);
 
 /* The same for figures and reports, which are those of ty_run_execute to the last digit: of ranks
- * that cannot differ one is executed. (2) from whatever shows single ranks after it: traces, pages,
- * tasks, explanations, comparisons. */
+ * that cannot differ one is executed, and what ty_run_outline made of a few stays that. (2) from
+ * whatever shows single ranks after it: traces, pages, tasks, explanations, comparisons. */
 TY_API int ty_run_execute_figures(struct ty_run *run, const char *engine, struct ty_err *err);
-
-/* The same for ty_run_figure and ty_run_fleet alone: what ty_run_outline made of a few ranks stays
- * that, and costs what they cost. (2) from reports after it. */
-TY_API int ty_run_execute_numbers(struct ty_run *run, const char *engine, struct ty_err *err);
 
 /* True when the last execution ended in a deadlock: there are traces and pages of what ran before,
  * and neither reports, figures nor tasks. */

@@ -3,6 +3,7 @@
  * A group has one flow, which all its members name; the sender of a message has its own. */
 #include "model/lower/offload.h"
 #include "model/lower/stages.h"
+#include "model/lower/window.h"
 
 #include <assert.h>
 #include <string.h>
@@ -78,7 +79,9 @@ static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty
 {
     struct ty_lowering *l = r->l;
     const uint32_t n = list_gpus(r, member, cost->start), times = r->route->times;
-    l->asymmetric = l->asymmetric || (times > 1 && cost->pattern == TY_PATTERN_CHAIN);
+    if (times > 1 && cost->pattern == TY_PATTERN_CHAIN) {
+        ty_lower_differs(l); /* its ends are not the same to every node */
+    }
     struct ty_flow flow = {.weight = 1, .lead = ty_lower_ps(l, cost->latency_s)};
     const int rc = r->route->of == TY_ROUTE_MESSAGE
                        ? ty_fabric_message(&l->out->fabric, cost, r->gpus[0], &r->gpus[1], n - 1,

@@ -1,5 +1,5 @@
 /* groups.c - who talks to whom: groups of ranks, and meetings of pipeline ranks. */
-#include "model/lower/internal.h"
+#include "model/lower/window.h"
 
 static uint16_t index16(int index)
 {
@@ -9,9 +9,14 @@ static uint16_t index16(int index)
 /* A group of the gang, of which the program may have a part. Returns its index. */
 static uint16_t add_group(struct ty_lowering *l, struct ty_group group)
 {
-    group.count /= ty_lower_parts(l, &group);
+    const uint32_t parts = ty_lower_parts(l, &group);
+    group.count /= parts;
     group.stride = l->seen != NULL && group.count == 1 ? 1 : group.stride; /* far from nobody */
-    return index16(ty_build_group(&l->b, &group));
+    const uint16_t index = index16(ty_build_group(&l->b, &group));
+    if (l->seen != NULL) { /* those of layouts, and two for norms */
+        l->out->window.spread[index] = parts > 1;
+    }
+    return index;
 }
 
 /* Pipeline ranks of different shape sum the norm over all ranks. */

@@ -202,8 +202,7 @@ struct ty_lower_block {
     uint32_t behind[TY_EVENTS]; /* bit e: event e */
 };
 
-/* What is known before any pipeline rank is lowered comes first; then what grows, and what is at
- * hand. */
+/* What is known before any pipeline rank is lowered comes first; then what grows or is at hand. */
 struct ty_lowering {
     const struct ty_lower_input *in;
     const struct ty_sched *sched;
@@ -216,7 +215,7 @@ struct ty_lowering {
     uint32_t members;             /* ranks per gang, of the window where there is one: */
     const struct ty_grid *seen;   /* its ranks; NULL: all are looked at */
     uint32_t *node_of, n_nodes;   /* [nodes]: number among the n_nodes nodes of the window */
-    bool asymmetric;              /* there must be none: something is not the same to every node */
+    bool differs;                 /* there must be none: what it stands for is not alike */
     struct ty_lower_like *like;   /* [n_likes]; NULL: all pipeline ranks are of one shape */
     uint32_t *like_of, n_likes;   /* [p] */
     bool weaves;       /* passes of a slot run over each other; else one after the other: */
@@ -248,7 +247,8 @@ struct ty_lowering {
     uint16_t stretched[64];       /* by what they are made of, the last of such; 0: none */
     struct ty_vstage *vstage;     /* [directions x stages]; filled rank by rank */
     struct ty_lower_size size;    /* so far */
-    struct ty_coll_cost *cost_of; /* [members]: scratch */
+    struct ty_coll_cost *cost_of; /* [members]: scratch; */
+    struct ty_term *sent;         /* [2 x members] the same; NULL: no window is told of */
     struct ty_routed_scratch routed;
     uint32_t node_ranks; /* on a node, all stages; 0: not counted yet */
 
@@ -296,12 +296,6 @@ static inline uint32_t ty_lower_vstage_of(const struct ty_lowering *l, const str
 
 /* compute.c: what computation costs on each kind of GPU. Needs the grid. */
 int ty_lower_price(struct ty_lowering *l);
-
-/* window.c: finds the ranks that tell what all do, if they are asked for. Needs the grid. */
-int ty_lower_window(struct ty_lowering *l);
-/* How many parts like the one in the window a group has; where a GPU is among those with links. */
-uint32_t ty_lower_parts(const struct ty_lowering *l, const struct ty_group *whole);
-uint32_t ty_lower_port(const struct ty_lowering *l, uint32_t gpu);
 
 /* groups.c: groups, for each shape of a pipeline rank, and meetings, before any rank; those of
  * two-way schedules, in which rank r and rank p - 1 - r hold the same two stages; where the groups

@@ -3,12 +3,16 @@
  * They depend on where a group lies: the duration is worked out member by member and stored member
  * by member only where it differs. */
 #include "model/lower/stages.h"
+#include "model/lower/window.h"
 
 #include <math.h>
 #include <string.h>
 
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind)
 {
+    if (kind->dur_of != NULL || kind->alone_of != NULL) {
+        ty_lower_differs(l); /* members do, and will not be folded */
+    }
     const int index = ty_build_kind(&l->b, kind);
     return index < 0 ? 0 : (uint16_t)index;
 }
@@ -105,10 +109,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, ty_lower_
         return out_of_memory(l);
     }
     const bool equal = ty_lower_price_members(l, c->collective, false, cost_of, arg, dur);
-    for (uint32_t i = 0; i < l->members; i++) {
-        kind.nvlink_B += l->cost_of[i].nvlink_B / l->members;
-        kind.net_B += l->cost_of[i].net_B / l->members;
-    }
+    ty_lower_sent(l, &kind);
     kind.collective = c->collective != NULL ? ty_coll_name(c->collective->coll) : NULL;
     kind.algorithm = l->cost_of[0].algorithm != NULL ? l->cost_of[0].algorithm->name : NULL;
     kind.dur = dur[0];

@@ -5,6 +5,7 @@
 #include "model/lower/internal.h"
 #include "model/lower/offload.h"
 #include "model/lower/stages.h"
+#include "model/lower/window.h"
 
 #include <string.h>
 
@@ -313,7 +314,7 @@ static int lower_ranks(struct ty_lowering *l)
     return rc;
 }
 
-static int lower(struct ty_lowered *out, const struct ty_lower_input *in, bool *asymmetric,
+static int lower(struct ty_lowered *out, const struct ty_lower_input *in, bool *differs,
                  struct ty_arena *arena, struct ty_err *err)
 {
     *out = (struct ty_lowered){.stage = NULL};
@@ -331,14 +332,11 @@ static int lower(struct ty_lowered *out, const struct ty_lower_input *in, bool *
     out->program.n_steps = in->steps;
     out->program.overlapping_steps = l.sched->asynchronous;
     int rc = prepare(&l);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = lower_ranks(&l);
+    rc = rc < 0 ? rc : lower_ranks(&l);
     if (rc == 0) {
         rc = l.b.code;
     }
-    *asymmetric = l.asymmetric;
+    *differs = l.differs;
     set_jitter(&l);
     if (rc == 0) {
         rc = set_slow(&l);
@@ -350,8 +348,8 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
              struct ty_err *err)
 {
     struct ty_lower_input whole = *in;
-    bool asymmetric = false;
-    const int rc = lower(out, in, &asymmetric, arena, err);
+    bool differs = false;
+    const int rc = lower(out, in, &differs, arena, err);
     whole.window = false;
-    return rc == 0 && asymmetric ? lower(out, &whole, &asymmetric, arena, err) : rc;
+    return differs ? lower(out, &whole, &differs, arena, err) : rc;
 }

@@ -45,6 +45,8 @@ struct ty_lower_input {
     bool messages; /* collectives are played message by message where they can be */
     uint64_t seed;
     bool window; /* ranks that tell what all do are enough, where others repeat them (window.c) */
+    bool told;   /* their traffic is going to be reported: means over members are rounded as if all
+                  * of them had been looked at */
     double jitter, gpu_spread; /* coefficient of variation, standard deviation; 0: none */
     /* Asked for each pipeline rank in turn when the passes of its first step are made, before those
      * of all others are: what is not 0 ends the lowering. NULL: nothing is too large. */
@@ -87,14 +89,29 @@ struct ty_stage_plan {
     double stashed_B;          /* activations at the fullest moment */
 };
 
+/* Which ranks are in a program: of a job, or those that tell what all of its ranks do, numbered
+ * anew, with the links of their nodes only. Its nodes lie in stretches, side by side, each of which
+ * comes `times` times: */
+struct ty_window {
+    uint32_t times;   /* ranks of the job that a rank of the program stands for */
+    uint32_t stretch; /* nodes */
+    bool *spread;     /* [groups of the program] of which it has one part of so many; NULL: none */
+};
+#define TY_WINDOW_ALL ((struct ty_window){1, UINT32_MAX, NULL})
+
+/* The number in the cluster of a node of the window, or of its k-th like, k < times. */
+static inline uint32_t ty_window_node(const struct ty_window *w, uint32_t node, uint32_t k)
+{
+    return w->times == 1 ? node
+                         : (node / w->stretch * w->times + k) * w->stretch + node % w->stretch;
+}
+
 /* Result; everything is owned by the arena. */
 struct ty_lowered {
     struct ty_program program; /* sealed; gang s is pipeline rank s */
     struct ty_grid grid;
-    struct ty_fabric fabric; /* whose links the program shares */
-    uint32_t
-        times; /* ranks of the job that a rank of the program stands for: 1 unless that was asked
-                     * for; they are numbered anew then, and links are those of their nodes */
+    struct ty_fabric fabric;      /* whose links the program shares */
+    struct ty_window window;      /* of all ranks, unless that was asked for */
     struct ty_stage_plan *stage;  /* [pipeline] */
     const struct ty_units *units; /* what the model consists of on the first stage */
 };

@@ -20,7 +20,7 @@ int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps)
     l->size.passes += made * steps;
     const double copies = ty_sched_directions(l->sched->placement);
     l->size.share += l->out->stage[l->here.rank].n_layers / (copies * l->in->arch->layers);
-    l->size.members = (l->like == NULL ? l->members : l->most_members) * l->out->times;
+    l->size.members = (l->like == NULL ? l->members : l->most_members) * l->out->window.times;
     l->size.flows = p->n_flows > 0;
     const int rc = l->in->allow != NULL ? l->in->allow(l->in->allow_arg, &l->size, l->b.err) : 0;
     /* every rank has about as many; what is lacking grows as it always does */

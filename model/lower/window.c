@@ -15,7 +15,9 @@
  *
  * The program of a window is that of a job with fewer data ranks. Folded (execute/fold.h) it is
  * that of the whole job to the bit. */
-#include "model/lower/internal.h"
+#include "model/lower/window.h"
+
+#include "sim/base/sum.h"
 
 static uint32_t common_divisor(uint32_t a, uint32_t b)
 {
@@ -76,7 +78,7 @@ int ty_lower_window(struct ty_lowering *l)
 {
     const uint32_t data = l->in->layout->data;
     const uint64_t seen = data_ranks(l);
-    l->out->times = 1;
+    l->out->window = TY_WINDOW_ALL;
     if (!l->in->window || !is_regular(l) || seen >= data || data % seen != 0) {
         return 0;
     }
@@ -87,20 +89,51 @@ int ty_lower_window(struct ty_lowering *l)
     *grid = l->out->grid;
     grid->size[TY_AXIS_DATA] = (uint32_t)seen;
     l->seen = grid;
-    l->out->times = data / (uint32_t)seen;
-    l->members /= l->out->times;
+    l->out->window.times = data / (uint32_t)seen;
+    l->out->window.stretch = (uint32_t)seen * grid->stride[TY_AXIS_DATA] / grid->gpus_per_node;
+    l->members /= l->out->window.times;
     l->n_nodes = number_nodes(l);
-    return l->n_nodes > 0 ? 0 : ty_fail_memory(l->b.err);
+    l->out->window.spread = ty_arena_array(l->arena, bool, TY_N_COMM_GROUPS + 2);
+    l->sent = l->in->told ? ty_arena_array(l->arena, struct ty_term, 2 * (size_t)l->members) : NULL;
+    return l->n_nodes > 0 && l->out->window.spread != NULL && (l->sent != NULL || !l->in->told)
+               ? 0
+               : ty_fail_memory(l->b.err);
+}
+
+void ty_lower_differs(struct ty_lowering *l)
+{
+    if (l->seen != NULL && l->b.code == 0) {
+        l->differs = true;
+        l->b.code = TY_EINPUT; /* the rest is not worth it; nobody is told */
+    }
 }
 
 uint32_t ty_lower_parts(const struct ty_lowering *l, const struct ty_group *whole)
 {
     const uint64_t span = (uint64_t)whole->stride * whole->count;
-    return whole->count == 1 || span <= l->members ? 1 : l->out->times;
+    return whole->count == 1 || span <= l->members ? 1 : l->out->window.times;
 }
 
 uint32_t ty_lower_port(const struct ty_lowering *l, uint32_t gpu)
 {
     const uint32_t node = l->out->grid.gpus_per_node;
     return l->node_of == NULL ? gpu : l->node_of[gpu / node] * node + gpu % node;
+}
+
+void ty_lower_sent(const struct ty_lowering *l, struct ty_kind *kind)
+{
+    const uint32_t n = l->members, times = l->out->window.times;
+    if (l->sent == NULL) {
+        for (uint32_t i = 0; i < n; i++) {
+            kind->nvlink_B += l->cost_of[i].nvlink_B / n;
+            kind->net_B += l->cost_of[i].net_B / n;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        l->sent[i] = (struct ty_term){l->cost_of[i].nvlink_B / (n * times), 1};
+        l->sent[n + i] = (struct ty_term){l->cost_of[i].net_B / (n * times), 1};
+    }
+    kind->nvlink_B = ty_sum_terms(0, l->sent, n, times);
+    kind->net_B = ty_sum_terms(0, l->sent + n, n, times);
 }

@@ -282,7 +282,7 @@ static int fleet(const struct cli_options *o, const struct ty_config *config, st
     for (size_t i = 0; rc >= 0 && i < o->trace.n; i++) {
         rc = cli_check_path(cli_trace_path(o->trace.item[i]), err);
     }
-    rc = rc < 0 ? rc : cli_execute(o, run, ty_run_execute_numbers, err);
+    rc = rc < 0 ? rc : cli_execute(o, run, ty_run_execute_figures, err);
     for (size_t i = 0; rc == 0 && i < o->trace.n; i++) {
         rc = write_fleet(run, &request, o->trace.item[i], err);
     }
@@ -294,7 +294,7 @@ static int fleet(const struct cli_options *o, const struct ty_config *config, st
 typedef int plan_fn(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
                     struct ty_err *err);
 
-/* ty_run_new or ty_run_outline. */
+/* ty_run_new, or ty_run_outline where nobody looks at single ranks. */
 typedef int make_fn(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
 
 /* All commands read and plan; an answer of "does not fit" is exit status 1. */
@@ -327,7 +327,9 @@ static int plan_and(const struct cli_options *o, make_fn *make, plan_fn *then)
 int cmd_run(const struct cli_options *o)
 {
     uint32_t jobs;
-    return cli_jobs(o, &jobs) != 0 ? 2 : plan_and(o, ty_run_new, simulate);
+    return cli_jobs(o, &jobs) != 0
+               ? 2
+               : plan_and(o, o->trace.n > 0 ? ty_run_new : ty_run_outline, simulate);
 }
 
 int cmd_check(const struct cli_options *o)

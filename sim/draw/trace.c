@@ -181,7 +181,8 @@ int ty_run_trace_size(const struct ty_run *run, const char *target,
     *bytes = 0;
     *advice = NULL;
     options = options != NULL ? options : &ty_trace_no_options;
-    int rc = prepare(&p, run, target, options, &arena, err);
+    int rc = ty_run_check_planned(run, "a trace", err);
+    rc = rc < 0 ? rc : prepare(&p, run, target, options, &arena, err);
     if (rc == 0 && p.format->estimate != NULL) {
         *bytes = p.format->estimate(&p.trace);
     }
@@ -210,7 +211,8 @@ int ty_run_trace_check(const struct ty_run *run, const char *target,
     struct ty_trace trace = {.n_ranks = 0};
     struct ty_selection selection = {.n = 0};
     options = options != NULL ? options : &ty_trace_no_options;
-    int rc = target == NULL ? 0 : ty_trace_target("--trace", target, &format, &path, err);
+    int rc = target == NULL ? 0 : ty_run_check_planned(run, "a trace", err);
+    rc = rc < 0 || target == NULL ? rc : ty_trace_target("--trace", target, &format, &path, err);
     if (rc == 0) {
         rc = ty_trace_request(run, options, &arena, &trace, &selection, err);
     }

@@ -182,15 +182,15 @@ static void kinds(struct ty_json *j, const struct ty_run *run)
 static void simulation(struct ty_json *j, const struct ty_run *run, const struct ty_figures *f)
 {
     char digest[TY_DIGEST_TEXT];
-    ty_json_whole(j, "gpus", run->lowered.program.n_ranks);
+    ty_json_whole(j, "gpus", ty_run_ranks(run));
     kinds(j, run);
     ty_json_whole(j, "steps", run->lowered.program.n_steps);
     ty_json_text(j, "framework", run->config->layout.framework.preset);
     ty_json_real(j, "derate", run->config->cluster.gpu.derate);
     ty_json_text(j, "engine", run->engine);
     ty_json_text(j, "sharing", ty_sharing_words[run->sharing]);
-    ty_json_whole(j, "shared_links", run->shared.n_links);
-    ty_json_whole(j, "tasks", ty_run_program(run)->n_tasks);
+    ty_json_whole(j, "shared_links", run->n_shared_links);
+    ty_json_whole(j, "tasks", ty_run_n_tasks(run));
     ty_json_whole(j, "executed_ranks", run->all.program->n_ranks);
     ty_json_real(j, "wall_s", run->plan_s + run->execute_s);
     ty_json_real(j, "peak_rss_bytes", f->peak_rss_B);

@@ -10,7 +10,8 @@
 #define TY_BUSIEST 3u
 
 struct ty_link_use {
-    uint32_t link;     /* of the program */
+    uint32_t link;     /* of the program; it, or its like on another node ... */
+    uint32_t node;     /* ... of the cluster: TY_NO_NODE */
     double bytes;      /* in a step */
     double mean, peak; /* shares of its capacity */
     double full_s;     /* in a step, mean over steps */
@@ -26,6 +27,9 @@ struct ty_class_use {
     bool alike;        /* all in use carry the same */
     struct ty_link_use busiest[TY_BUSIEST]; /* by mean, then by number; [min(n_used, 3)] */
 };
+
+/* Links of the cluster. */
+uint32_t ty_run_n_links(const struct ty_run *run);
 
 /* By class: out[TY_N_LINK_CLASSES]. 0, TY_ENOMEM, or as ty_link_load_init. */
 int ty_run_link_use(const struct ty_run *run, struct ty_class_use *out, struct ty_err *err);

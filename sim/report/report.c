@@ -39,9 +39,6 @@ static int write_report(const struct ty_run *run, write_fn *write, char **text, 
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "a report needs an executed run");
     }
-    if (ty_run_check_planned(run, "a report", err) < 0) {
-        return TY_EUSAGE;
-    }
     return hand_over(write(run, &t, err), &t, text, err);
 }
 
@@ -62,12 +59,12 @@ int ty_run_report_brief(const struct ty_run *run, char **text, struct ty_err *er
 static void describe_simulator(const struct ty_run *run, struct ty_text *t)
 {
     const struct ty_program *p = run->jobs != NULL ? &run->jobs->program : &run->lowered.program;
-    const double bytes = ty_run_timeline_B(p) * run->lowered.times;
+    const double bytes = ty_run_timeline_B(p) * run->lowered.window.times;
     char tasks[64], size[64];
-    ty_text_add(t, "\nto simulate: %s tasks in %u passes from %u blocks; timeline %s\n",
-                ty_words_count((double)p->n_tasks * run->lowered.times, tasks, sizeof(tasks)),
-                (unsigned)p->n_passes, (unsigned)p->n_blocks,
-                ty_words_bytes(bytes, size, sizeof(size)));
+    ty_text_add(
+        t, "\nto simulate: %s tasks in %u passes from %u blocks; timeline %s\n",
+        ty_words_count((double)p->n_tasks * run->lowered.window.times, tasks, sizeof(tasks)),
+        (unsigned)p->n_passes, (unsigned)p->n_blocks, ty_words_bytes(bytes, size, sizeof(size)));
 }
 
 /* The traces of the run file, and about how large they will be. */

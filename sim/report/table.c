@@ -271,8 +271,8 @@ static void sharing(const struct ty_run *run, struct ty_text *t)
         ty_text_add(t, "sharing of links and GPUs was estimated beforehand");
     } else if (run->shared.n_links > 0) {
         ty_text_add(t, "links were shared as they were used (%s of %s can be overloaded)%s",
-                    ty_words_count(run->shared.n_links, some, sizeof(some)),
-                    ty_words_count(p->n_links, all, sizeof(all)),
+                    ty_words_count(run->n_shared_links, some, sizeof(some)),
+                    ty_words_count(ty_run_n_links(run), all, sizeof(all)),
                     run->shared.gpus ? ", and GPUs that compute beside collectives" : "");
     } else {
         ty_text_add(t, "no link can be overloaded%s",
@@ -311,12 +311,12 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
     if (rc < 0) {
         return rc;
     }
-    const struct ty_program *p = ty_run_program(run);
+    const uint32_t ranks = ty_run_program(run)->n_ranks * run->lowered.window.times;
     ty_text_add(t, "\nsimulated %s tasks on %u GPUs in %s (%s engine, %s of memory)\n",
-                ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_ranks,
+                ty_words_count((double)ty_run_n_tasks(run), tasks, sizeof(tasks)), (unsigned)ranks,
                 ty_words_seconds(run->plan_s + run->execute_s, wall, sizeof(wall)), run->engine,
                 ty_words_bytes(f.peak_rss_B, rss, sizeof(rss)));
-    if (run->all.program->n_ranks < p->n_ranks) {
+    if (run->all.program->n_ranks < ranks) {
         ty_text_add(t, "ranks that cannot differ were executed once: %u stand for all\n",
                     (unsigned)run->all.program->n_ranks);
     }

@@ -161,7 +161,7 @@ static void put_table(const struct table *t, struct ty_text *text)
 static int describe_job(const struct ty_run *run, struct ty_text *out, struct ty_err *err)
 {
     struct table t = {.run = run, .width = WIDTH};
-    t.n = ty_traffic_rows(&run->lowered.program, t.row);
+    t.n = ty_traffic_rows(&run->lowered.program, 1, t.row);
     for (uint32_t i = 0; i < t.n; i++) {
         t.B[i][OVER_NVLINK] = t.row[i].nvlink_B;
         t.B[i][OVER_NETWORK] = t.row[i].net_B;

@@ -43,30 +43,62 @@ static int find_shared(struct ty_run *run, const struct ty_program *program,
     return run->config->run.contention ? ty_contention_find(out, program, &run->arena, err) : 0;
 }
 
+/* How many links that is, of the whole cluster. */
+static int count_shared(struct ty_run *run, const struct ty_program *program, struct ty_err *err)
+{
+    const struct ty_window *window = &run->lowered.window;
+    run->n_shared_links = run->shared.n_links;
+    return window->times > 1 && run->shared.flows != NULL
+               ? ty_contention_count(&run->n_shared_links, &run->shared, program, window->spread,
+                                     window->times, err)
+               : 0;
+}
+
+/* Whether links or GPUs are shared at all; whether it takes the queue to find out how. */
+static bool any_shared(const struct ty_run *run)
+{
+    return run->n_shared_links > 0 || ty_contention_any(&run->shared);
+}
+
+static bool matters(const struct ty_run *run)
+{
+    return run->n_shared_links > 0 || ty_contention_matters(&run->shared);
+}
+
+/* What can be shared under the engine asked for. */
+static int look_for_shared(struct ty_run *run, const struct ty_program *whole,
+                           enum ty_engine engine, struct ty_err *err)
+{
+    run->shared = (struct ty_contention){.n_links = 0};
+    int rc = engine != TY_ENGINE_SWEEP ? find_shared(run, whole, &run->shared, err) : 0;
+    rc = rc < 0 ? rc : count_shared(run, whole, err);
+    if (rc == 0 && run->config->run.detail == TY_RUN_STEPS &&
+        (engine == TY_ENGINE_SWEEP || !run->config->run.contention)) {
+        return ty_check_fail(&run->config->sections[TY_SECTION_RUN], "detail", err,
+                             "steps needs engine events (or auto) and run.contention: true; "
+                             "without, a collective is the time of its closed form");
+    }
+    return rc;
+}
+
 /* AUTO is the sweep where it can be proved that nothing is shared. */
 static int resolve(struct ty_run *run, const struct ty_program *whole, const char *name,
                    enum ty_engine *engine, struct ty_err *err)
 {
     int rc = choose_engine(run, name, engine, err);
-    run->shared = (struct ty_contention){.n_links = 0};
-    if (rc == 0 && *engine != TY_ENGINE_SWEEP) {
-        rc = find_shared(run, whole, &run->shared, err);
-    }
-    if (rc == 0 && run->config->run.detail == TY_RUN_STEPS &&
-        (*engine == TY_ENGINE_SWEEP || !run->config->run.contention)) {
-        return ty_check_fail(&run->config->sections[TY_SECTION_RUN], "detail", err,
-                             "steps needs engine events (or auto) and run.contention: true; "
-                             "without, a collective is the time of its closed form");
+    rc = rc < 0 ? rc : look_for_shared(run, whole, *engine, err);
+    if (rc < 0) {
+        return rc;
     }
     const enum ty_engine asked = *engine;
-    if (rc == 0 && *engine == TY_ENGINE_AUTO) {
-        *engine = ty_contention_matters(&run->shared) ? TY_ENGINE_EVENTS : TY_ENGINE_SWEEP;
+    if (*engine == TY_ENGINE_AUTO) {
+        *engine = matters(run) ? TY_ENGINE_EVENTS : TY_ENGINE_SWEEP;
     }
     run->engine = *engine == TY_ENGINE_EVENTS ? "events" : "sweep";
     run->sharing = !run->config->run.contention || asked == TY_ENGINE_SWEEP ? TY_SHARING_ESTIMATED
-                   : ty_contention_any(&run->shared)                        ? TY_SHARING_SIMULATED
+                   : any_shared(run)                                        ? TY_SHARING_SIMULATED
                                                                             : TY_SHARING_NONE;
-    return rc;
+    return 0;
 }
 
 /* For a debug build. */
@@ -284,61 +316,36 @@ int ty_run_check_ranks(const struct ty_run *run, const char *what, bool halted, 
                : 0;
 }
 
-/* Ranks of a window's pipeline ranks, as the whole job numbers them. */
-static void number_ranks(const struct ty_run *run, struct ty_gang *gangs, uint32_t *rank_of)
+/* For whom the one member of each pipeline rank stands; none: ranks do not follow a grid of equal
+ * pipeline ranks. */
+static struct ty_stand_in stand_in(const struct ty_run *run)
 {
     const struct ty_grid *grid = &run->lowered.grid;
-    const uint32_t members = grid->n_ranks / grid->size[TY_AXIS_PIPELINE];
-    for (uint32_t g = 0; g < grid->size[TY_AXIS_PIPELINE]; g++) {
-        gangs[g].rank_of = rank_of + (size_t)g * members;
-        gangs[g].n_ranks = 0;
-    }
-    for (uint32_t rank = 0; rank < grid->n_ranks; rank++) {
-        uint32_t at[TY_N_AXES];
-        ty_grid_coords(grid, rank, at);
-        const uint32_t g = at[TY_AXIS_PIPELINE];
-        rank_of[g * members + gangs[g].n_ranks++] = rank;
-    }
+    const uint32_t row = grid->stride[TY_AXIS_PIPELINE];
+    return run->config->workload.job != NULL || grid->stage != NULL
+               ? (struct ty_stand_in){0, 0}
+               : (struct ty_stand_in){row, grid->n_ranks / (row * grid->size[TY_AXIS_PIPELINE])};
 }
 
-/* The program of whose ranks there are statistics: `whole` or, of a window, one with the ranks of
- * the job, as sums are rounded as if every one had come in its turn. NULL: no memory. */
-static const struct ty_program *counted(struct ty_run *run, const struct ty_program *whole)
-{
-    if (whole != &run->lowered.program || run->lowered.times == 1) {
-        return whole;
-    }
-    struct ty_program *all = ty_arena_array(&run->arena, struct ty_program, 1);
-    struct ty_gang *gangs = ty_arena_array(&run->arena, struct ty_gang, whole->n_gangs);
-    uint32_t *rank_of = ty_arena_array(&run->arena, uint32_t, run->lowered.grid.n_ranks);
-    if (all == NULL || gangs == NULL || rank_of == NULL) {
-        return NULL;
-    }
-    memcpy(gangs, whole->gangs, whole->n_gangs * sizeof(*gangs));
-    number_ranks(run, gangs, rank_of);
-    *all = *whole;
-    all->gangs = gangs;
-    all->n_ranks = run->lowered.grid.n_ranks;
-    return all;
-}
-
-/* Of members who do everything at the same times one is looked at. */
+/* Of members who do everything at the same times one is looked at, for as many of them as `whole`
+ * has, or, NULL, as the job has. */
 static int compute_stats(struct ty_run *run, const struct ty_program *whole, uint32_t threads,
                          struct ty_err *err)
 {
     const struct ty_timeline *t = &run->timeline;
     const bool many = t->program->n_tasks / run->n_twins > SIDE_BY_SIDE;
-    run->counted = run->lockstep ? counted(run, whole) : t->program;
-    if (run->counted == NULL) {
-        return ty_fail_memory(err);
+    run->counted = run->lockstep && whole != NULL ? whole : t->program;
+    if (whole == NULL) {
+        return ty_stats_compute_folded(&run->stats, t, stand_in(run), &run->arena, err);
     }
-    return run->lockstep ? ty_stats_compute_alike(&run->stats, run->counted, t, &run->arena, err)
+    return run->lockstep ? ty_stats_compute_alike(&run->stats, whole, t, &run->arena, err)
                          : ty_stats_compute_twins(&run->stats, t, run->n_twins, many ? threads : 1,
                                                   &run->arena, err);
 }
 
-/* Figures of a timeline, of `whole` or its fold; those of one that halted serve its trace. Runs
- * that are executed `beside` others leave the processors to them. */
+/* Figures of a timeline, of `whole` or its fold, or, NULL, of one that stands for the job; those of
+ * one that halted serve its trace. Runs that are executed `beside` others leave the processors to
+ * them. */
 static int finish(struct ty_run *run, const struct ty_program *whole, bool beside, int rc,
                   struct ty_err *err)
 {
@@ -401,7 +408,7 @@ static int check_memory(const struct ty_run *run, enum ty_engine engine, bool fo
     const struct ty_limit_use use = {.engine = engine,
                                      .folded = folded,
                                      .report = true,
-                                     .times = run->lowered.times,
+                                     .times = run->lowered.window.times,
                                      .plan = own,
                                      .held = held > own ? held - own : 0};
     return ty_limit_check_program(run->config, &run->lowered.program, &use, err);
@@ -439,7 +446,7 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     if (rc < 0) {
         return ty_run_execute(run, name, err); /* a fold that fails is told of all ranks */
     }
-    if (!folds && run->lowered.times > 1) {
+    if (!folds && run->lowered.window.times > 1) {
         rc = ty_run_make_whole(run, err);
         return rc < 0 ? rc : execute_figures(run, name, each, err);
     }
@@ -450,13 +457,15 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     }
     run->timeline = run->all;
     run->lockstep = folds;
+    if (folds && each && stand_in(run).row > 0) {
+        return finish(run, NULL, false, rc, err);
+    }
     /* members count as often as there are, where gangs are of different size */
     const bool count = each || run->config->layout.unlike;
     return finish(run, folds && count ? whole : run->all.program, !each, rc, err);
 }
 
-/* For figures: of a window of ranks, if that was planned, or, `whole`, of all. */
-static int execute_for(struct ty_run *run, const char *name, bool whole, struct ty_err *err)
+int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *err)
 {
     const double t0 = ty_wall_s();
     enum ty_engine engine;
@@ -466,21 +475,10 @@ static int execute_for(struct ty_run *run, const char *name, bool whole, struct 
         return rc < 0 ? rc : ty_run_execute(run, name, err);
     }
     begin(run); /* what an earlier execution holds is not beside this one */
-    rc = whole ? ty_run_make_whole(run, err) : 0;
-    rc = rc < 0 ? rc : check_memory(run, engine, ty_program_folds(&run->lowered.program), err);
+    rc = check_memory(run, engine, ty_program_folds(&run->lowered.program), err);
     rc = rc < 0 ? rc : execute_figures(run, name, true, err);
     run->execute_s = ty_wall_s() - t0;
     return rc;
-}
-
-int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *err)
-{
-    return execute_for(run, name, true, err);
-}
-
-int ty_run_execute_numbers(struct ty_run *run, const char *name, struct ty_err *err)
-{
-    return execute_for(run, name, false, err);
 }
 
 int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "sim/base/sum.h"
 #include "sim/base/words.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
@@ -49,11 +50,13 @@ static double active_without_embedding(const struct ty_figures *f)
 static double stage_compute_s(const struct ty_run *run, uint32_t stage)
 {
     const struct ty_gang *gang = &run->counted->gangs[stage];
+    const uint32_t likes = run->stats.likes;
     double sum = 0;
     for (uint32_t i = 0; i < gang->n_ranks; i++) {
-        sum += ty_s_from_ps(run->stats.rank[gang->rank_of[i]].stream_busy[TY_STREAM_COMPUTE]);
+        const struct ty_rank_stats *rank = &run->stats.rank[gang->rank_of[i]];
+        sum = ty_sum_equal(sum, ty_s_from_ps(rank->stream_busy[TY_STREAM_COMPUTE]), likes);
     }
-    return sum / gang->n_ranks;
+    return sum / (gang->n_ranks * likes);
 }
 
 /* By how much the slowest stage computes longer than the mean. */

@@ -30,15 +30,15 @@ static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
 static void count_traffic(const struct ty_run *run, struct ty_figures *f)
 {
     struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
-    const uint32_t n = ty_traffic_rows(&run->lowered.program, rows);
+    const uint32_t n = ty_traffic_rows(&run->lowered.program, run->lowered.window.times, rows);
     for (uint32_t i = 0; i < n; i++) {
         if (rows[i].beside) {
             continue;
         }
         struct ty_traffic *t = traffic_of(f, rows[i].group);
         if (t != NULL) {
-            t->nvlink_B += rows[i].nvlink_B * run->lowered.times;
-            t->net_B += rows[i].net_B * run->lowered.times;
+            t->nvlink_B += rows[i].nvlink_B;
+            t->net_B += rows[i].net_B;
         }
     }
 }

@@ -105,7 +105,7 @@ void ty_run_jobs_free(struct ty_run_jobs *t)
 
 uint32_t ty_run_jobs_ranks(const struct ty_run *run)
 {
-    uint32_t n = run->lowered.program.n_ranks;
+    uint32_t n = ty_run_ranks(run);
     for (uint32_t i = 0; run->jobs != NULL && i < run->jobs->n; i++) {
         n += run->jobs->other[i].run->lowered.program.n_ranks;
     }

@@ -88,7 +88,7 @@ static double columns_B(bool varies, bool links)
     return varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
 }
 
-/* What a report of a folded run keeps beside its columns. */
+/* What a report of a folded run keeps beside its columns: statistics of so many ranks. */
 static double report_B(bool links, double ops, double ranks)
 {
     return ranks * sizeof(struct ty_rank_stats) + (links ? REPORT_LINKS_B : REPORT_B) * ops;
@@ -128,9 +128,8 @@ double ty_limit_execution_B(const struct ty_config *config, const struct ty_prog
     const double columns = columns_B(varies, links);
     const double of_fold = links && ty_program_folds(p) ? columns * ops : 0;
     const double of_loads = links && varies ? LINK_LOAD_B * most : 0;
-    const double report =
-        use->report ? report_B(links, ops, (double)p->n_ranks * (use->times > 0 ? use->times : 1))
-                    : 0;
+    const bool alike = !config->layout.unlike && config->workload.job == NULL;
+    const double report = use->report ? report_B(links, ops, alike ? p->n_gangs : p->n_ranks) : 0;
     return use->folded ? columns * ops + report
                        : columns * (double)p->n_tasks + (of_fold > of_loads ? of_fold : of_loads);
 }

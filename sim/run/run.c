@@ -38,6 +38,7 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
         .messages = c->run.detail == TY_RUN_STEPS,
         .tiers = ty_run_jobs_tiers(c),
         .window = window,
+        .told = limit != NULL && limit->report,
         .seed = c->run.seed,
         .jitter = c->run.jitter,
         .gpu_spread = c->run.gpu_spread,
@@ -70,9 +71,10 @@ void ty_run_threads(struct ty_run *run, uint32_t threads)
 int ty_run_make_whole(struct ty_run *run, struct ty_err *err)
 {
     const struct ty_limit_plan limit = {.config = run->config, .folded = true};
-    return run->lowered.times == 1 ? 0
-                                   : lower(run->config, &run->config->cluster, &limit, NULL, false,
-                                           run->room, &run->lowered, &run->arena, err);
+    return run->lowered.window.times == 1
+               ? 0
+               : lower(run->config, &run->config->cluster, &limit, NULL, false, run->room,
+                       &run->lowered, &run->arena, err);
 }
 
 /* The program, and what the fullest ranks hold. */
@@ -179,7 +181,7 @@ static int make(struct ty_run **out, const struct ty_config *config, bool window
         const struct ty_limit_use use = {.engine = (enum ty_engine)config->run.engine,
                                          .folded = folded && ty_program_folds(p),
                                          .report = true,
-                                         .times = (*out)->lowered.times,
+                                         .times = (*out)->lowered.window.times,
                                          .plan = (double)(*out)->arena.total};
         rc = ty_limit_check_program(config, p, &use, err);
     }
@@ -202,7 +204,7 @@ int ty_run_outline(struct ty_run **out, const struct ty_config *config, struct t
 
 int ty_run_check_planned(const struct ty_run *run, const char *what, struct ty_err *err)
 {
-    return run->lowered.times == 1
+    return run->lowered.window.times == 1
                ? 0
                : ty_fail(err, TY_EUSAGE, "%s needs a plan of every rank; this one is an outline",
                          what);

@@ -28,6 +28,7 @@ struct ty_run {
     const struct ty_lower_room *room; /* [stages] (rooms.h); NULL: nobody asks for it */
     struct ty_program folded;         /* what the timeline is of after ty_run_execute_folded */
     struct ty_contention shared; /* what could be shared; nothing under the sweep, if not asked */
+    uint32_t n_shared_links;     /* that could be, of the whole cluster */
     struct ty_timeline all;      /* of what was executed, all jobs together: owns the columns */
     struct ty_timeline timeline; /* the run file's own job in it; columns only when executed */
     struct ty_stats stats;
@@ -106,13 +107,19 @@ int ty_run_make_whole(struct ty_run *run, struct ty_err *err);
 /* GPUs of the job. */
 static inline uint32_t ty_run_ranks(const struct ty_run *run)
 {
-    return run->lowered.program.n_ranks * run->lowered.times;
+    return run->lowered.program.n_ranks * run->lowered.window.times;
 }
 
 /* Executes for figures only: one member of each gang where members cannot differ, all of them
  * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every
  * rank to trace or to explain. */
 int ty_run_execute_folded(struct ty_run *run, struct ty_err *err);
+
+/* Tasks of all ranks that count, of all jobs. */
+static inline uint64_t ty_run_n_tasks(const struct ty_run *run)
+{
+    return ty_run_program(run)->n_tasks * run->lowered.window.times;
+}
 
 /* Bytes of the timeline of a program. */
 static inline double ty_run_timeline_B(const struct ty_program *p)

@@ -75,15 +75,19 @@ static int by_list(const char *text, bool *flag, uint32_t n, struct ty_err *err)
 /* Coordinates of a rank, in both grids. */
 static const char *const names[] = {"tp", "cp", "dp", "pp", "ep", "etp", "edp"};
 #define N_NAMES ((int)TY_COUNT(names))
+#define EXPERTS 4 /* from here on those of the grid of experts */
 struct coords {
     uint32_t at[TY_COUNT(names)];
 };
 
-static struct coords coords_of(const struct ty_run *run, uint32_t rank)
+static struct coords coords_of(const struct ty_run *run, uint32_t rank, bool experts)
 {
     const struct ty_grid *grid = &run->lowered.grid;
-    const struct ty_expert_place e = ty_expert_place(&run->config->layout, grid, rank);
+    struct ty_expert_place e = {.expert = 0};
     uint32_t at[TY_N_AXES];
+    if (experts) {
+        e = ty_expert_place(&run->config->layout, grid, rank);
+    }
     ty_grid_coords(grid, rank, at);
     return (struct coords){{at[TY_AXIS_TENSOR], at[TY_AXIS_CONTEXT], at[TY_AXIS_DATA],
                             at[TY_AXIS_PIPELINE], e.expert, e.tensor, e.data}};
@@ -111,7 +115,7 @@ static int read_part(const char **s, const struct ty_run *run, bool lenient, str
     }
     *s += n + 1;
     const int rc = read_range(s, &part->from, &part->to, err);
-    const uint32_t last = coords_of(run, run->lowered.grid.n_ranks - 1).at[part->name];
+    const uint32_t last = coords_of(run, run->lowered.grid.n_ranks - 1, true).at[part->name];
     if (rc == 0 && part->to > last && !lenient) {
         return ty_fail(err, TY_EUSAGE, "%s=%u does not exist; %s goes from 0 to %u",
                        names[part->name], (unsigned)part->to, names[part->name], (unsigned)last);
@@ -122,8 +126,11 @@ static int read_part(const char **s, const struct ty_run *run, bool lenient, str
 /* Whether every coordinate that is named has one of the values named for it. */
 static bool is_meant(const struct ty_run *run, uint32_t rank, const struct part *part, uint32_t n)
 {
-    const struct coords coords = coords_of(run, rank);
-    bool named[TY_COUNT(names)] = {false}, held[TY_COUNT(names)] = {false};
+    bool named[TY_COUNT(names)] = {false}, held[TY_COUNT(names)] = {false}, experts = false;
+    for (uint32_t i = 0; i < n; i++) {
+        experts = experts || part[i].name >= EXPERTS;
+    }
+    const struct coords coords = coords_of(run, rank, experts);
     for (uint32_t i = 0; i < n; i++) {
         const int k = part[i].name;
         named[k] = true;
@@ -172,7 +179,7 @@ static int by_coordinates_of_all(const struct ty_run *run, const char *text, boo
     for (uint32_t first = 0; first < n && rc == 0;) {
         const struct ty_located at = ty_run_jobs_locate(run, first);
         rc = by_coordinates(at.run, text, at.number > 0, flag + first, err);
-        first += at.run->lowered.program.n_ranks;
+        first += ty_run_ranks(at.run);
     }
     return rc;
 }
@@ -214,7 +221,8 @@ static int fill(const struct ty_run *run, const char *text, bool *flag, struct t
         if (!ty_scan_number(&s, NULL, UINT32_MAX, &n) || *s != '\0' || n == 0) {
             return wrong(err);
         }
-        if (run->executed) { /* before, the text is checked and nobody is chosen */
+        /* before, and where one stands for many, the text is checked and nobody is chosen */
+        if (run->executed && !ty_run_is_folded(run)) {
             slowest(run, n < n_ranks ? n : n_ranks, flag);
         }
         return 0;
@@ -284,10 +292,6 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
 {
     const struct ty_grid *grid = &run->lowered.grid;
     const uint32_t n = ty_run_jobs_ranks(run);
-    int rc = ty_run_check_planned(run, "a choice of ranks", err);
-    if (rc < 0) {
-        return rc;
-    }
     bool *flag = ty_arena_array(arena, bool, n);
     struct keyed *rows = ty_arena_array(arena, struct keyed, n);
     out->ranks = ty_arena_array(arena, uint32_t, n);
@@ -299,7 +303,7 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
     struct ty_err why;
     ty_err_init(&why);
     out->by_rule = !chosen && n > TY_SELECT_ALL_BELOW && grid->size[TY_AXIS_DATA] > 1;
-    rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, &why);
+    const int rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, &why);
     if (rc < 0) {
         return rc == TY_EUSAGE ? blame(run, text, why.text, err) : rc;
     }

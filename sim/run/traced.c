@@ -34,7 +34,8 @@ int ty_run_lower_traced(const struct ty_config *config, const struct ty_cluster 
     const uint32_t n = plan.job->n_ranks;
     const uint32_t size[TY_N_AXES] = {
         [TY_AXIS_TENSOR] = 1, [TY_AXIS_CONTEXT] = 1, [TY_AXIS_DATA] = 1, [TY_AXIS_PIPELINE] = n};
-    *out = (struct ty_lowered){.times = 1, .stage = ty_arena_array(arena, struct ty_stage_plan, n)};
+    *out = (struct ty_lowered){.window = TY_WINDOW_ALL,
+                               .stage = ty_arena_array(arena, struct ty_stage_plan, n)};
     if (out->stage == NULL) {
         return ty_fail_memory(err);
     }

@@ -27,41 +27,56 @@ const struct ty_traffic_row *ty_traffic_row_of(const struct ty_traffic_row *rows
     return NULL;
 }
 
+/* What a byte of each row is counted in; 0: it cannot be. */
+struct grains {
+    double nvlink[TY_TRAFFIC_ROWS], net[TY_TRAFFIC_ROWS];
+};
+
+/* Rows that are being added up. */
+struct adding {
+    const struct ty_program *p;
+    uint32_t likes; /* each rank counts for so many */
+    struct ty_traffic_row *rows;
+    uint32_t n;
+    struct grains grains;
+};
+
 /* The row of one operation, made for the first of its like; NULL: it sends nothing, or all rows are
  * taken. */
-static struct ty_traffic_row *row_for(const struct ty_program *p, const struct ty_op *op,
-                                      struct ty_traffic_row *rows, uint32_t *n)
+static struct ty_traffic_row *row_for(struct adding *a, const struct ty_op *op)
 {
-    const struct ty_kind *kind = &p->kinds[op->kind];
-    const struct ty_traffic_row *found = ty_traffic_row_of(rows, *n, p, op);
+    const struct ty_kind *kind = &a->p->kinds[op->kind];
+    const struct ty_traffic_row *found = ty_traffic_row_of(a->rows, a->n, a->p, op);
     if (found != NULL) {
-        return &rows[found - rows];
+        return &a->rows[found - a->rows];
     }
-    if (kind->group == NULL || op->sync == TY_SYNC_RECV || *n == TY_TRAFFIC_ROWS) {
+    if (kind->group == NULL || op->sync == TY_SYNC_RECV || a->n == TY_TRAFFIC_ROWS) {
         return NULL;
     }
-    rows[*n] = (struct ty_traffic_row){
+    a->rows[a->n] = (struct ty_traffic_row){
         .group = kind->group, .operation = kind->name, .beside = op->sync == TY_SYNC_LOCAL};
-    return &rows[(*n)++];
+    a->grains.nvlink[a->n] = a->grains.net[a->n] = 1;
+    return &a->rows[a->n++];
 }
 
 /* What an operation sends on all members of its gang in a step. */
-static void bytes_of(const struct ty_program *p, const struct ty_gang *gang, const struct ty_op *op,
+static void bytes_of(const struct adding *a, const struct ty_gang *gang, const struct ty_op *op,
                      double *nvlink_B, double *net_B)
 {
-    const struct ty_kind *kind = &p->kinds[op->kind];
-    *nvlink_B = kind->nvlink_B * gang->n_ranks / p->n_steps;
-    *net_B = kind->net_B * gang->n_ranks / p->n_steps;
+    const struct ty_kind *kind = &a->p->kinds[op->kind];
+    const uint32_t ranks = gang->n_ranks * a->likes;
+    *nvlink_B = kind->nvlink_B * ranks / a->p->n_steps;
+    *net_B = kind->net_B * ranks / a->p->n_steps;
 }
 
 /* Operation by operation, in the order of issue. */
-static void add_up(const struct ty_program *p, struct ty_traffic_row *rows, uint32_t *n)
+static void add_up(struct adding *a)
 {
-    for (uint32_t g = 0; g < p->n_gangs; g++) {
-        for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
-            struct ty_traffic_row *row = row_for(p, at.op, rows, n);
+    for (uint32_t g = 0; g < a->p->n_gangs; g++) {
+        for (struct ty_issue at = ty_issue_of(a->p, &a->p->gangs[g]); ty_issue_next(&at);) {
+            struct ty_traffic_row *row = row_for(a, at.op);
             double nvlink_B, net_B;
-            bytes_of(p, at.gang, at.op, &nvlink_B, &net_B);
+            bytes_of(a, at.gang, at.op, &nvlink_B, &net_B);
             if (row != NULL) {
                 row->nvlink_B += nvlink_B;
                 row->net_B += net_B;
@@ -80,47 +95,37 @@ static bool is_whole(double units)
     return units < EXACT && floor(units) == units;
 }
 
-/* What a byte of each row is counted in; 0: it cannot be. */
-struct grains {
-    double nvlink[TY_TRAFFIC_ROWS], net[TY_TRAFFIC_ROWS];
-};
-
 static double grain_of(double grain, double bytes)
 {
     return is_whole(bytes * grain) ? grain : is_whole(bytes * FINE) && grain > 0 ? FINE : 0;
 }
 
 /* Adds a block that a gang runs so many times. */
-static void add_block(const struct ty_program *p, const struct ty_gang *gang,
-                      const struct ty_block *block, double times, struct ty_traffic_row *rows,
-                      uint32_t *n, struct grains *grains)
+static void add_block(struct adding *a, const struct ty_gang *gang, const struct ty_block *block,
+                      double times)
 {
     for (uint32_t k = 0; k < block->n_ops; k++) {
-        const struct ty_op *op = &p->ops[block->first + k];
-        const uint32_t before = *n;
-        struct ty_traffic_row *row = row_for(p, op, rows, n);
+        const struct ty_op *op = &a->p->ops[block->first + k];
+        struct ty_traffic_row *row = row_for(a, op);
         double nvlink_B, net_B;
         if (row == NULL) {
             continue;
         }
-        const size_t i = (size_t)(row - rows);
-        if (*n > before) {
-            grains->nvlink[i] = grains->net[i] = 1;
-        }
-        bytes_of(p, gang, op, &nvlink_B, &net_B);
+        const size_t i = (size_t)(row - a->rows);
+        bytes_of(a, gang, op, &nvlink_B, &net_B);
         row->nvlink_B += times * nvlink_B;
         row->net_B += times * net_B;
-        grains->nvlink[i] = grain_of(grains->nvlink[i], nvlink_B);
-        grains->net[i] = grain_of(grains->net[i], net_B);
+        a->grains.nvlink[i] = grain_of(a->grains.nvlink[i], nvlink_B);
+        a->grains.net[i] = grain_of(a->grains.net[i], net_B);
     }
 }
 
 /* Each block of each gang once, first met first; false: sums may be rounded, or no memory. */
-static bool add_blocks(const struct ty_program *p, struct ty_traffic_row *rows, uint32_t *n)
+static bool add_blocks(struct adding *a)
 {
+    const struct ty_program *p = a->p;
     struct ty_arena arena = {.head = NULL};
     uint32_t *times = ty_arena_array(&arena, uint32_t, (size_t)p->n_blocks + 1);
-    struct grains grains;
     bool exact = times != NULL;
     for (uint32_t g = 0; g < p->n_gangs && exact; g++) {
         const struct ty_gang *gang = &p->gangs[g];
@@ -131,27 +136,28 @@ static bool add_blocks(const struct ty_program *p, struct ty_traffic_row *rows, 
         for (uint32_t i = 0; i < gang->n_passes; i++) {
             const uint32_t b = passes[i].block;
             if (times[b] > 0) {
-                add_block(p, gang, &p->blocks[b], times[b], rows, n, &grains);
+                add_block(a, gang, &p->blocks[b], times[b]);
                 times[b] = 0;
             }
         }
     }
-    for (uint32_t i = 0; i < *n && exact; i++) {
-        exact = grains.nvlink[i] > 0 && rows[i].nvlink_B * grains.nvlink[i] < EXACT &&
-                grains.net[i] > 0 && rows[i].net_B * grains.net[i] < EXACT;
+    for (uint32_t i = 0; i < a->n && exact; i++) {
+        const double nvlink = a->grains.nvlink[i], net = a->grains.net[i];
+        exact = nvlink > 0 && a->rows[i].nvlink_B * nvlink < EXACT && net > 0 &&
+                a->rows[i].net_B * net < EXACT;
     }
     ty_arena_release(&arena);
     return exact;
 }
 
-uint32_t ty_traffic_rows(const struct ty_program *p, struct ty_traffic_row *rows)
+uint32_t ty_traffic_rows(const struct ty_program *p, uint32_t likes, struct ty_traffic_row *rows)
 {
-    uint32_t n = 0;
-    if (!add_blocks(p, rows, &n)) {
-        n = 0;
-        add_up(p, rows, &n);
+    struct adding a = {.p = p, .likes = likes, .rows = rows};
+    if (!add_blocks(&a)) {
+        a.n = 0;
+        add_up(&a);
     }
-    return n;
+    return a.n;
 }
 
 /* ---- where groups lie ---- */

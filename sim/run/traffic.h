@@ -12,9 +12,11 @@ struct ty_traffic_row {
 };
 #define TY_TRAFFIC_ROWS 64
 
-/* Rows of a program in order of first appearance, into rows[TY_TRAFFIC_ROWS]; returns how many. The
- * traffic of ty_run_figures is their sum, group by group, in this order. */
-uint32_t ty_traffic_rows(const struct ty_program *program, struct ty_traffic_row *rows);
+/* Rows of a program in order of first appearance, into rows[TY_TRAFFIC_ROWS]; returns how many.
+ * Each rank counts for `likes` of them: 1, or those of a window. The traffic of ty_run_figures is
+ * their sum, group by group, in this order. */
+uint32_t ty_traffic_rows(const struct ty_program *program, uint32_t likes,
+                         struct ty_traffic_row *rows);
 
 /* The row an operation counts in, or NULL: it sends nothing. */
 const struct ty_traffic_row *ty_traffic_row_of(const struct ty_traffic_row *rows, uint32_t n,

@@ -2,8 +2,8 @@
 """What the number of GPUs costs: GPT-3 175B, tensor 8 and pipeline 16, with more and more replicas.
 
 usage: gpus.py BINARY. Prints one line per command and cluster: CPU seconds (user + system, the least
-of five) and the most memory that was resident. A row of a sweep and `check` should cost the same
-everywhere, `fleet` what the ranks' times cost to add up, `run` what links and ranks cost to report.
+of five) and the most memory that was resident. A row of a sweep, `check` and `run` should cost about
+the same everywhere, `fleet` what the days of so many nodes cost to play.
 """
 import os
 import pathlib

@@ -163,12 +163,34 @@ int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
     return 0;
 }
 
+/* Of the whole cluster, or of so many of its nodes. */
+static uint32_t links_on(const struct ty_fabric *f, enum ty_link_class class, uint32_t nodes)
+{
+    struct ty_fabric_shape shape = f->shape;
+    uint64_t n = 0;
+    shape.nodes = nodes;
+    return links_of(&shape, class, &n);
+}
+
+uint32_t ty_fabric_count(const struct ty_fabric *f, enum ty_link_class class)
+{
+    return links_on(f, class, f->cluster->nodes);
+}
+
 const char *ty_fabric_link_name(const struct ty_fabric *f, uint32_t link, char name[TY_LINK_NAME])
+{
+    return ty_fabric_like_name(f, link, f->links[link].node, name);
+}
+
+const char *ty_fabric_like_name(const struct ty_fabric *f, uint32_t link, uint32_t node,
+                                char name[TY_LINK_NAME])
 {
     static const char *const ways[] = {"out", "in"}, *const climbs[] = {"up", "down"};
     const struct ty_fabric_shape *s = &f->shape;
     const enum ty_link_class class = (enum ty_link_class)f->links[link].class;
-    const unsigned i = (link - f->first[class]) / (ty_fabric_is_directed((uint8_t) class) ? 2 : 1);
+    const uint32_t ahead = (node - f->links[link].node) * links_on(f, class, 1);
+    const unsigned i =
+        (link - f->first[class] + ahead) / (ty_fabric_is_directed((uint8_t) class) ? 2 : 1);
     const int way = ty_fabric_leads_out(f, link) ? OUT : IN;
     switch (class) {
     case TY_LINK_NVLINK:

@@ -114,9 +114,15 @@ static inline bool ty_fabric_leads_out(const struct ty_fabric *fabric, uint32_t 
     return !ty_fabric_is_directed(class) || (link - fabric->first[class]) % 2 == 0;
 }
 
-/* What a link is called in reports: "node 3 nic 5 out". Returns `name`. */
+/* Links of a class that the cluster has, also where the fabric is of some of its nodes. */
+uint32_t ty_fabric_count(const struct ty_fabric *fabric, enum ty_link_class class);
+
+/* What a link is called in reports: "node 3 nic 5 out"; or its like on another node of the cluster.
+ * Returns `name`. */
 #define TY_LINK_NAME 48u
 const char *ty_fabric_link_name(const struct ty_fabric *fabric, uint32_t link,
+                                char name[TY_LINK_NAME]);
+const char *ty_fabric_like_name(const struct ty_fabric *fabric, uint32_t link, uint32_t node,
                                 char name[TY_LINK_NAME]);
 
 /* A growing list of uses of one flow. Zeroed: empty. */

@@ -9,6 +9,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/pool.h"
+#include "sim/base/sum.h"
 #include "sim/core/analyse/gaps.h"
 #include "sim/core/program/issue.h"
 #include "sim/core/execute/shorten.h"
@@ -18,7 +19,8 @@ struct tally {
     struct ty_stats *stats;
     const struct ty_gang *gang;
     uint32_t first, n; /* members that are looked at ... */
-    uint32_t times;    /* ... each counts for so many neighbours */
+    uint32_t times;    /* ... each counts for so many neighbours, */
+    uint32_t likes;    /* and each of these for so many ranks that have no statistics */
     double *flops;     /* sum of all ranks; NULL: it is another part's */
     uint32_t step;     /* from one to the next in the timeline: `times`, or 1 in that of a fold */
     bool again;        /* a member waited like that more than once (gap->times) */
@@ -36,7 +38,7 @@ struct tally {
  * same is added that many times. */
 static void add_waited(struct tally *tally)
 {
-    for (uint32_t k = 0; tally->n_waited > 0 && k < tally->times; k++) {
+    for (uint32_t k = 0; tally->n_waited > 0 && k < tally->times * tally->likes; k++) {
         for (uint32_t i = 0; i < tally->n_waited; i++) {
             tally->stats->layer_waited_s[tally->waited[i].layer] += tally->waited[i].s;
         }
@@ -83,7 +85,7 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
             const struct ty_op *op = &ops[k];
             const struct ty_kind *kind = &p->kinds[op->kind];
             const bool compute = op->stream == TY_STREAM_COMPUTE;
-            flops += kind->flops * tally->gang->n_ranks * times;
+            flops += kind->flops * (tally->gang->n_ranks * tally->likes) * times;
             if (t->dur == NULL && kind->dur_of == NULL) {
                 common.stream_busy[op->stream] += kind->dur * times;
                 if (compute) {
@@ -183,19 +185,51 @@ static uint32_t n_layers(const struct ty_program *p)
     return n;
 }
 
-static void average(struct ty_stats *stats, const struct ty_vocabulary *words)
+/* Every rank in its turn. */
+static void add_ranks(struct ty_stats *stats, uint32_t n_buckets)
 {
     for (uint32_t r = 0; r < stats->n_ranks; r++) {
-        for (uint32_t b = 0; b < words->n_buckets; b++) { /* side by side, each in their order */
+        for (uint32_t b = 0; b < n_buckets; b++) { /* side by side, each in their order */
             stats->bucket_s[b] += ty_s_from_ps(stats->rank[r].bucket[b]);
         }
         stats->waited_s += ty_s_from_ps(stats->rank[r].waited) / stats->n_ranks;
+    }
+}
+
+/* The same of ranks of which there is one for many, n of them; term[n] is scratch. */
+static void add_likes(struct ty_stats *stats, const struct ty_stand_in *of, uint32_t n_buckets,
+                      struct ty_term *term, uint32_t n)
+{
+    for (uint32_t b = 0; b < n_buckets; b++) {
+        for (uint32_t r = 0; r < n; r++) {
+            term[r] = (struct ty_term){ty_s_from_ps(stats->rank[r].bucket[b]), of->row};
+        }
+        stats->bucket_s[b] = ty_sum_terms(0, term, n, of->times);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        term[r] = (struct ty_term){ty_s_from_ps(stats->rank[r].waited) / stats->n_ranks, of->row};
+    }
+    stats->waited_s = ty_sum_terms(0, term, n, of->times);
+}
+
+static int average(struct ty_stats *stats, const struct ty_stand_in *of,
+                   const struct ty_vocabulary *words, struct ty_arena *arena)
+{
+    const uint32_t n = stats->n_ranks / stats->likes;
+    struct ty_term *term = stats->likes > 1 ? ty_arena_array(arena, struct ty_term, n) : NULL;
+    if (stats->likes == 1) {
+        add_ranks(stats, words->n_buckets);
+    } else if (term != NULL) {
+        add_likes(stats, of, words->n_buckets, term, n);
+    } else {
+        return TY_ENOMEM;
     }
     for (uint32_t b = 0; b < words->n_buckets; b++) {
         stats->bucket_s[b] = stats->n_ranks > 0 ? stats->bucket_s[b] / stats->n_ranks : 0;
     }
     stats->bubble_s = stats->bucket_s[words->fill] + stats->bucket_s[words->stall] +
                       stats->bucket_s[words->drain] + stats->bucket_s[words->message];
+    return 0;
 }
 
 /* ---- side by side ---- */
@@ -233,6 +267,7 @@ static bool look_at(const struct analysis *a, struct ty_gaps *gaps, uint32_t g, 
                           .first = first,
                           .n = n,
                           .times = a->whole->gangs[g].n_ranks / all,
+                          .likes = a->stats->likes,
                           .flops = a->alone ? &a->stats->flops : NULL,
                           .step = t->program->gangs[g].n_ranks / all};
     gaps->step = tally.step;
@@ -332,12 +367,22 @@ static int find_parts(struct analysis *a, struct ty_arena *arena)
 
 /* ---- everything ---- */
 
-static int prepare(struct analysis *a, const struct ty_timeline *timeline, uint32_t threads,
+/* What is to be analysed, and how. */
+struct job {
+    const struct ty_program *whole; /* whose ranks are told of */
+    struct ty_stand_in of;          /* for whom they stand */
+    uint32_t twins;                 /* so many neighbours of the timeline are alike; 0: all */
+    uint32_t threads;
+};
+
+static int prepare(struct analysis *a, const struct ty_timeline *timeline, const struct job *job,
                    struct ty_arena *arena)
 {
     const struct ty_program *whole = a->whole;
     struct ty_stats *stats = a->stats;
-    *stats = (struct ty_stats){.makespan = timeline->makespan, .n_ranks = whole->n_ranks};
+    const uint32_t likes = job->of.row * job->of.times;
+    *stats = (struct ty_stats){
+        .makespan = timeline->makespan, .n_ranks = whole->n_ranks * likes, .likes = likes};
     stats->rank = ty_arena_array(arena, struct ty_rank_stats, whole->n_ranks);
     stats->memory = ty_arena_array(arena, struct ty_gang_memory, whole->n_gangs);
     stats->n_layers = n_layers(whole);
@@ -346,84 +391,94 @@ static int prepare(struct analysis *a, const struct ty_timeline *timeline, uint3
         ty_gaps_init(&a->gaps, timeline, arena) < 0) {
         return TY_ENOMEM;
     }
-    return threads > 1 ? find_parts(a, arena) : 0;
+    return job->threads > 1 ? find_parts(a, arena) : 0;
 }
 
-/* Everything of a timeline, in which so many neighbours are alike; 0: all. 1: what was left out
- * of it would add to sums of waiting in another order; or TY_ENOMEM. */
-static int analyse(struct ty_stats *stats, const struct ty_program *whole,
-                   const struct ty_timeline *timeline, uint32_t twins, uint32_t threads,
-                   struct ty_arena *arena)
+/* Everything of a timeline. 1: what was left out of it would add to sums of waiting in another
+ * order; or TY_ENOMEM. */
+static int analyse(struct ty_stats *stats, const struct ty_timeline *timeline,
+                   const struct job *job, struct ty_arena *arena)
 {
     const struct ty_program *longer = timeline->whole != NULL ? timeline->whole : timeline->program;
+    const struct ty_program *whole = job->whole;
     struct analysis a = {.stats = stats,
                          .whole = whole,
-                         .twins = twins,
+                         .twins = job->twins,
                          .members = UINT32_MAX,
-                         .alone = threads == 1};
-    if (prepare(&a, timeline, threads, arena) < 0) {
+                         .alone = job->threads == 1};
+    if (prepare(&a, timeline, job, arena) < 0) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0; g < whole->n_gangs; g++) {
-        struct tally nobody = {
-            .stats = stats, .gang = &whole->gangs[g], .times = 1, .flops = &stats->flops};
-        if (threads > 1) {
+        struct tally nobody = {.stats = stats,
+                               .gang = &whole->gangs[g],
+                               .times = 1,
+                               .likes = stats->likes,
+                               .flops = &stats->flops};
+        if (job->threads > 1) {
             add_busy(&nobody, timeline, &timeline->program->gangs[g]);
         }
         ty_memory_profile(longer, &longer->gangs[g], &stats->memory[g]);
     }
     pthread_mutex_init(&a.lock, NULL);
-    ty_pool_run(0, threads, threads, look_at_parts, &a);
+    ty_pool_run(0, job->threads, job->threads, look_at_parts, &a);
     pthread_mutex_destroy(&a.lock);
-    average(stats, whole->words);
-    return a.again;
+    return average(stats, &job->of, whole->words, arena) < 0 ? TY_ENOMEM : a.again;
 }
 
 /* The same of all that a shortened timeline stands for. */
-static int analyse_longer(struct ty_stats *stats, const struct ty_program *whole,
-                          const struct ty_timeline *timeline, uint32_t twins, uint32_t threads,
-                          struct ty_arena *arena, struct ty_err *err)
+static int analyse_longer(struct ty_stats *stats, const struct ty_timeline *timeline,
+                          const struct job *job, struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_timeline longer;
+    struct job all = *job;
     int rc = ty_timeline_init(&longer, timeline->whole, err);
+    all.whole = job->whole == timeline->program ? timeline->whole : job->whole;
     if (rc == 0) {
         rc = ty_timeline_lengthen(&longer, timeline, err);
     }
-    if (rc == 0 && analyse(stats, whole == timeline->program ? timeline->whole : whole, &longer,
-                           twins, threads, arena) < 0) {
+    if (rc == 0 && analyse(stats, &longer, &all, arena) < 0) {
         rc = ty_fail_memory(err);
     }
     ty_timeline_release(&longer);
     return rc;
 }
 
-static int compute(struct ty_stats *stats, const struct ty_program *whole,
-                   const struct ty_timeline *timeline, uint32_t twins, uint32_t threads,
-                   struct ty_arena *arena, struct ty_err *err)
+static int compute(struct ty_stats *stats, const struct ty_timeline *timeline,
+                   const struct job *job, struct ty_arena *arena, struct ty_err *err)
 {
-    const int rc = analyse(stats, whole, timeline, twins, threads, arena);
+    const int rc = analyse(stats, timeline, job, arena);
     if (rc < 0) {
         return ty_fail_memory(err);
     }
-    return rc > 0 ? analyse_longer(stats, whole, timeline, twins, threads, arena, err) : 0;
+    return rc > 0 ? analyse_longer(stats, timeline, job, arena, err) : 0;
 }
 
 int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
                      struct ty_arena *arena, struct ty_err *err)
 {
-    return compute(stats, timeline->program, timeline, 1, 1, arena, err);
+    return ty_stats_compute_twins(stats, timeline, 1, 1, arena, err);
 }
 
 int ty_stats_compute_alike(struct ty_stats *stats, const struct ty_program *whole,
                            const struct ty_timeline *timeline, struct ty_arena *arena,
                            struct ty_err *err)
 {
-    return compute(stats, whole, timeline, 0, 1, arena, err);
+    const struct job job = {whole, {1, 1}, 0, 1};
+    return compute(stats, timeline, &job, arena, err);
+}
+
+int ty_stats_compute_folded(struct ty_stats *stats, const struct ty_timeline *timeline,
+                            struct ty_stand_in of, struct ty_arena *arena, struct ty_err *err)
+{
+    const struct job job = {timeline->program, of, 0, 1};
+    return compute(stats, timeline, &job, arena, err);
 }
 
 int ty_stats_compute_twins(struct ty_stats *stats, const struct ty_timeline *timeline,
                            uint32_t twins, uint32_t threads, struct ty_arena *arena,
                            struct ty_err *err)
 {
-    return compute(stats, timeline->program, timeline, twins, ty_pool_threads(threads), arena, err);
+    const struct job job = {timeline->program, {1, 1}, twins, ty_pool_threads(threads)};
+    return compute(stats, timeline, &job, arena, err);
 }

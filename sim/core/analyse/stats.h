@@ -28,7 +28,8 @@ struct ty_gang_memory {
 struct ty_stats {
     ty_ps makespan;
     uint32_t n_ranks;
-    struct ty_rank_stats *rank;      /* [n_ranks], by global rank */
+    uint32_t likes;                  /* so many ranks have one row of these in common: */
+    struct ty_rank_stats *rank;      /* [n_ranks / likes], by rank of the program */
     struct ty_gang_memory *memory;   /* [n_gangs] */
     double bucket_s[TY_MAX_BUCKETS]; /* mean over ranks, seconds */
     double bubble_s;        /* idle for the pipeline: fill, stall, drain, exposed messages; mean */
@@ -51,6 +52,16 @@ int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
 int ty_stats_compute_alike(struct ty_stats *stats, const struct ty_program *whole,
                            const struct ty_timeline *timeline, struct ty_arena *arena,
                            struct ty_err *err);
+
+/* For whom the one member of each gang of a folded program stands, in the order of ranks: so many
+ * ranks in a row of the first gang, as many of the second, ...; and all that so many times. */
+struct ty_stand_in {
+    uint32_t row, times;
+};
+
+/* The same, to the bit, in the timeline of a fold, without a row for each rank. */
+int ty_stats_compute_folded(struct ty_stats *stats, const struct ty_timeline *timeline,
+                            struct ty_stand_in of, struct ty_arena *arena, struct ty_err *err);
 
 /* The same where so many neighbours in each gang do (ty_program_twins), on so many threads; 0: one
  * per core. */

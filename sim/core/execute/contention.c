@@ -11,6 +11,7 @@ struct finder {
     struct ty_contention *out;
     const struct ty_program *p;
     const struct ty_owner *owner; /* [n_kinds] */
+    const bool *spread;           /* [n_groups] that come by themselves; NULL: none */
     uint32_t *users, n_users;     /* [n_kinds]: kinds on the stream at hand */
     double *asked;                /* [n_links]: sum over streams */
     double *most;                 /* [n_links]: of the stream of one member */
@@ -98,28 +99,50 @@ static void count(struct finder *f, uint32_t member)
     f->out->max_uses += f->most_uses;
 }
 
+/* Whose flows other parts of the job have, too. */
+static bool is_spread(const struct finder *f, uint32_t kind)
+{
+    const uint16_t group = f->owner[kind].group;
+    return f->spread != NULL && group != TY_NONE && f->spread[group];
+}
+
+/* Members with the operations of one of their streams, those of groups that are spread or not. */
+static void each_user(struct finder *f, uint32_t gang, uint32_t lane, bool spread,
+                      void (*visit)(struct finder *, uint32_t))
+{
+    f->n_users = 0;
+    for (uint32_t k = 0; k < f->p->n_kinds; k++) {
+        if (f->owner[k].gang == gang && f->owner[k].lane == lane && is_spread(f, k) == spread) {
+            f->users[f->n_users++] = k;
+        }
+    }
+    for (uint32_t i = 0; f->n_users > 0 && i < f->p->gangs[gang].n_ranks; i++) {
+        visit(f, i);
+    }
+}
+
 static void each_member(struct finder *f, void (*visit)(struct finder *, uint32_t))
 {
     for (uint32_t g = 0; g < f->p->n_gangs; g++) {
         for (uint32_t l = 0; l < f->p->n_lanes; l++) {
-            f->n_users = 0;
-            for (uint32_t k = 0; k < f->p->n_kinds; k++) {
-                if (f->owner[k].gang == g && f->owner[k].lane == l) {
-                    f->users[f->n_users++] = k;
-                }
+            if (f->spread != NULL) {
+                each_user(f, g, l, true, visit);
             }
-            for (uint32_t i = 0; f->n_users > 0 && i < f->p->gangs[g].n_ranks; i++) {
-                visit(f, i);
-            }
+            each_user(f, g, l, false, visit);
         }
     }
+}
+
+static bool can_fill(const struct finder *f, uint32_t link)
+{
+    return f->asked[link] > f->p->links[link].capacity * MARGIN;
 }
 
 static int keep_links(struct finder *f, struct ty_arena *arena)
 {
     const struct ty_program *p = f->p;
     for (uint32_t l = 0; l < p->n_links; l++) {
-        if (f->asked[l] > p->links[l].capacity * MARGIN) {
+        if (can_fill(f, l)) {
             f->number[l] = ++f->out->n_links;
         }
     }
@@ -214,4 +237,53 @@ int ty_contention_find(struct ty_contention *out, const struct ty_program *p,
     }
     each_member(&f, count);
     return 0;
+}
+
+/* Whether a stream of a gang has flows of both. -1: no memory. */
+static int is_mixed(const struct finder *f, struct ty_arena *arena)
+{
+    uint8_t *has = ty_arena_array(arena, uint8_t, (size_t)f->p->n_gangs * f->p->n_lanes + 1);
+    bool mixed = false;
+    for (uint32_t k = 0; has != NULL && k < f->p->n_kinds; k++) {
+        const struct ty_owner *owner = &f->owner[k];
+        if (owner->gang != TY_NO_GANG) {
+            uint8_t *of_lane = &has[(size_t)owner->gang * f->p->n_lanes + owner->lane];
+            *of_lane |= is_spread(f, k) ? 1 : 2;
+            mixed = mixed || *of_lane == 3;
+        }
+    }
+    return has != NULL ? mixed : -1;
+}
+
+/* Where other parts ask for more than the first. */
+static int count_mixed(struct finder *f, uint32_t *n_links, uint32_t times, struct ty_arena *arena)
+{
+    const int mixed = is_mixed(f, arena);
+    if (mixed <= 0) {
+        return mixed;
+    }
+    if (!prepare(f, arena)) {
+        return -1;
+    }
+    each_member(f, ask);
+    *n_links /= times;
+    for (uint32_t l = 0; l < f->p->n_links; l++) {
+        *n_links += can_fill(f, l) ? times - 1 : 0;
+    }
+    return 0;
+}
+
+int ty_contention_count(uint32_t *n_links, const struct ty_contention *found,
+                        const struct ty_program *p, const bool *spread, uint32_t times,
+                        struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct finder f = {.p = p, .spread = spread};
+    *n_links = found->n_links * times;
+    int rc = ty_owners_find(&f.owner, p, &arena, err);
+    if (rc == 0 && count_mixed(&f, n_links, times, &arena) < 0) {
+        rc = ty_fail_memory(err);
+    }
+    ty_arena_release(&arena);
+    return rc;
 }

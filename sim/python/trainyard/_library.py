@@ -167,7 +167,7 @@ _FUNCTIONS = {
     "ty_run_stop": (None, [c_void_p, POINTER(c_int)]),
     "ty_run_threads": (None, [c_void_p, c_uint32]),
     "ty_run_execute": (c_int, [c_void_p, c_char_p, c_void_p]),
-    "ty_run_execute_numbers": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "ty_run_execute_figures": (c_int, [c_void_p, c_char_p, c_void_p]),
     "ty_run_report": (c_int, [c_void_p, c_char_p, _text_out, c_void_p]),
     "ty_run_figure": (c_int, [c_void_p, c_char_p, POINTER(c_double), c_void_p]),
     "ty_run_stages": (c_uint32, [c_void_p]),

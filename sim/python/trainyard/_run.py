@@ -377,5 +377,5 @@ def fleet(source: SourceLike, sets: Settings = None, overlays: Overlays = (), *,
     `runs` trainings of `days` are played; 0: 100 of 365.
     """
     planned = Planned(Source(source, sets, overlays), c.lib.ty_run_outline)
-    c.call(c.lib.ty_run_execute_numbers, planned._run.pointer, None)
+    c.call(c.lib.ty_run_execute_figures, planned._run.pointer, None)
     return _weeks(planned._run, days, runs)

@@ -30,7 +30,7 @@ static struct ty_traffic_row sent(const struct quick_run *q, const char *group,
                                   const char *operation)
 {
     struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
-    const uint32_t n = ty_traffic_rows(&q->run->lowered.program, rows);
+    const uint32_t n = ty_traffic_rows(&q->run->lowered.program, 1, rows);
     for (uint32_t i = 0; i < n; i++) {
         if (strcmp(rows[i].group, group) == 0 && strcmp(rows[i].operation, operation) == 0) {
             return rows[i];
@@ -109,7 +109,7 @@ START_TEST(links_carry_what_ranks_send)
         double nvlink_B = 0, net_B = 0, nvlink = 0, net = 0;
         ck_assert_int_eq(ty_link_load_init(&load, &q.run->lowered.program, &arena, &err), 0);
         struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
-        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, rows);
+        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, 1, rows);
         for (uint32_t r = 0; r < n; r++) {
             nvlink_B += strcmp(rows[r].group, "ep") == 0 ? rows[r].nvlink_B : 0;
             net_B += strcmp(rows[r].group, "ep") == 0 ? rows[r].net_B : 0;

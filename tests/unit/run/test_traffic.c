@@ -57,7 +57,7 @@ START_TEST(groups_lie_where_counting_by_hand_finds_them)
         struct quick_run q = quick_run(RUN, "sweep", cases[i].sets);
         struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
         struct ty_traffic_place at[TY_TRAFFIC_ROWS];
-        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, rows);
+        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, 1, rows);
         ck_assert_int_eq(ty_traffic_places(q.run, rows, n, at, &err), 0);
         for (const struct want *w = cases[i].want; w < cases[i].want + 4 && w->group != NULL; w++) {
             uint32_t r = 0;
@@ -85,7 +85,7 @@ START_TEST(rows_add_up_to_the_figures_to_the_bit)
     for (size_t i = 0; i < TY_COUNT(cases); i++) {
         struct quick_run q = quick_run(RUN, "sweep", cases[i].sets);
         struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
-        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, rows);
+        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, 1, rows);
         uint32_t counted = 0;
         for (uint32_t t = 0; t < q.figures.n_traffic; t++) {
             double nvlink = 0, net = 0;
@@ -119,7 +119,7 @@ START_TEST(messages_are_counted_as_a_pen_does)
     for (size_t i = 0; i < TY_COUNT(ways); i++) {
         struct quick_run q = quick_run(RUN, "sweep", (const char *[]){ways[i].set, NULL});
         struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
-        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, rows);
+        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, 1, rows);
         double sent = 0, gathered = 0;
         for (uint32_t r = 0; r < n; r++) {
             if (strcmp(rows[r].group, "pp") == 0) {
@@ -230,7 +230,7 @@ START_TEST(rows_are_sums_over_operations_to_the_bit)
         const struct ty_program *p = &q.run->lowered.program;
         struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
         double sum[TY_TRAFFIC_ROWS][2] = {{0}};
-        const uint32_t n = ty_traffic_rows(p, rows);
+        const uint32_t n = ty_traffic_rows(p, 1, rows);
         for (uint32_t g = 0; g < p->n_gangs; g++) {
             for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
                 const struct ty_traffic_row *row = ty_traffic_row_of(rows, n, p, at.op);
