@@ -1,7 +1,7 @@
 /* edit.js - an order changed by hand: boxes are dragged along their rank, or moved with the keyboard, and
  * the core judges what comes of it as it judges a file of slots, with the same messages. */
 
-const EDIT_KEYS = 'Alt with left and right moves the chosen pass; or drag it along its rank.';
+const EDIT_KEYS = 'Drag a pass along its rank; or choose it with the arrow keys and move it with Alt and left or right.';
 const LOOK_KEYS = [['←', '→', 'pass'], ['↑', '↓', 'rank']];
 
 const slotsOf = (orders) => orders.map((order, rank) => `rank ${rank}: ${order.join(' ')}\n`).join('');

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""The lessons of docs/tutorial as a script: const LESSONS, base64 of gzip of JSON, [{title, text}].
+"""The lessons of docs/tutorial as a script: const LESSONS = [{title, text}].
 
     lessons.py OUTPUT.js LESSON.md..."""
-import base64
-import gzip
 import json
 import pathlib
 import sys
@@ -13,8 +11,7 @@ def main():
     output, *lessons = (pathlib.Path(word) for word in sys.argv[1:])
     texts = [path.read_text(encoding="utf-8") for path in lessons]
     rows = [{"title": text.split("\n", 1)[0].lstrip("# "), "text": text} for text in texts]
-    packed = gzip.compress(json.dumps(rows, ensure_ascii=False).encode(), 9, mtime=0)
-    output.write_text(f"const LESSONS = '{base64.b64encode(packed).decode()}';\n", encoding="ascii")
+    output.write_text(f"const LESSONS = {json.dumps(rows)};\n", encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -90,18 +90,13 @@ function workerOf(module) {
   };
 }
 
-async function unpackLessons() {
-  const packed = Uint8Array.from(atob(LESSONS), (letter) => letter.charCodeAt(0));
-  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
-}
-
 async function begin() {
   const data = JSON.parse($('data').textContent);
   const core = await loadCore(await unpackCore(data.core));
   page.version = data.version;
   page.rooms.schedule = new ScheduleRoom(core, changed);
   page.rooms.model = new ModelRoom(core, workerOf(core.module), changed);
-  page.rooms.lessons = new Lessons(await unpackLessons(), showLive);
+  page.rooms.lessons = new Lessons(LESSONS, showLive);
   page.rooms.lessons.at = 0;
   page.state = data.state;
   header();

@@ -203,6 +203,7 @@ class ScheduleRoom {
     this.chart.show(lanes);
     this.controls();
     $('s-canvas').classList.toggle('stale', lane === null);
+    ['s-tiles', 's-formula', 's-ranks'].forEach((id) => $(id).classList.toggle('stale', reply.status !== 0)); /* of what could run */
     if (reply.status === 0) {
       this.figures(lanes);
     }

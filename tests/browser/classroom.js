@@ -98,6 +98,7 @@ async function edits(browser) {
   const words = await page.textContent('#s-trouble');
   is(/:1:\d+: rank 0 slot \d.*a backward needs its forward/s.test(words), 'the keyboard moves a pass, and the validator says what is wrong', words);
   is(/B0\.0|F0\.0/.test(await page.textContent('#s-live')), 'what was moved is said aloud');
+  is(await page.locator('.stale').count() === 3, 'figures of what could run are dimmed', await page.locator('.stale').count());
   await page.close();
 }
 
@@ -134,6 +135,39 @@ async function learns(browser) {
   await other.page.click('#s-passes summary');
   is(await other.page.locator('#s-passes tbody tr').count() === 6 * 2 * 12 * 3, 'every pass is a row of a table', await other.page.locator('#s-passes tbody tr').count());
   await other.page.close();
+}
+
+/* A slider of the schedule's, to a value. */
+async function slide(page, id, value) {
+  await page.focus(id);
+  for (let i = 0; i < 40 && await page.getAttribute(id, 'aria-valuetext') !== value; i++) {
+    await page.keyboard.press('ArrowRight');
+    await settled(page);
+  }
+}
+
+/* As a student does: the picture of an exercise, its sliders, and the tile that has the answer. */
+async function solves(browser) {
+  const {page} = await enter(browser, 'page.html#lesson=1');
+  const answer = async (exercise, what) => {
+    const value = await page.locator(`#s-tiles .tile:has-text("${what}") .value`).textContent();
+    await page.locator(`#exercise-${exercise} > form input`).fill(value);
+    await page.locator(`#exercise-${exercise}`).getByRole('button', {name: 'Check'}).click();
+    return page.locator(`#exercise-${exercise} .said`).textContent();
+  };
+  const live = (exercise) => page.locator(`#exercise-${exercise}`).getByRole('button', {name: 'Try it live'}).click();
+  await live(2);
+  is(/where the picture begins/.test(await answer(2, 'Bubble')), 'the picture as it opens is not the answer');
+  await slide(page, '#s-m', '56');
+  is(/^Right/.test(await answer(2, 'Bubble')), 'more micro-batches are');
+  await live(3);
+  await slide(page, '#s-v', '4');
+  is(/still takes/.test(await answer(3, 'Makespan')), 'chunks that are not shorter are told');
+  await page.fill('#s-time-F', '0.25');
+  await page.fill('#s-time-B', '0.5');
+  await settled(page);
+  is(/^Right/.test(await answer(3, 'Makespan')), 'shorter chunks are right');
+  await page.close();
 }
 
 /* What is typed as an answer, and what the page says. */
@@ -201,7 +235,7 @@ async function lengths(browser) {
 
 async function main() {
   const browser = await chromium.launch({executablePath, args: ['--no-sandbox']});
-  for (const part of [loads, slides, edits, models, learns, answers, brought, lengths]) {
+  for (const part of [loads, slides, edits, models, learns, solves, answers, brought, lengths]) {
     await part(browser);
   }
   await looks(enter, browser);

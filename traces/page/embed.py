@@ -4,11 +4,15 @@
     embed.py OUTPUT.c HEADER.h NAME page.html page.css SCRIPT.js...
 
 Comments and blanks that separate nothing stay behind. In page.html, %STYLE% and %SCRIPT% stand for the
-other files, in their order, but %HOST% for host.js; %DATA% for what the program writes. HEADER declares
-the arrays, NAME_head and NAME_tail."""
+other files, in their order, but %HOST% for host.js; %PACKED% is %SCRIPT%, compressed; %DATA% stands for what
+the program writes. HEADER declares the arrays, NAME_head and NAME_tail."""
+import gzip
 import pathlib
 import re
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "sim" / "wasm"))
+import letters  # noqa: E402
 
 WIDTH = 20  # bytes a line
 
@@ -99,7 +103,8 @@ def main():
     if "</script" in text[".js"] + text["host.js"] or "</style" in text[".css"]:
         raise SystemExit("embed.py: a file would end the element it is put into")
     html = pathlib.Path(page).read_text(encoding="utf-8")
-    for mark, place in (("%STYLE%", ".css"), ("%HOST%", "host.js"), ("%SCRIPT%", ".js")):
+    text["packed"] = letters.in_letters(gzip.compress(text[".js"].encode(), 9, mtime=0)).decode()
+    for mark, place in (("%STYLE%", ".css"), ("%HOST%", "host.js"), ("%SCRIPT%", ".js"), ("%PACKED%", "packed")):
         html = html.replace(mark, text[place])
     head, tail = (part.encode() for part in html.split("%DATA%"))
     pathlib.Path(output).write_text(
