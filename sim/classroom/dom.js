@@ -39,7 +39,7 @@ function table(caption, head, rows) {
   const cell = (value, at) => (value instanceof HTMLElement ? value
     : at === 0 ? make('th', {scope: 'row'}, value) : make('td', {}, value));
   return make('table', {}, make('caption', {}, caption),
-    make('thead', {}, make('tr', {}, ...head.map((name) => make('th', {scope: 'col'}, name)))),
+    make('thead', {}, make('tr', {}, ...head.map((name) => (name === '' ? make('td') : make('th', {scope: 'col'}, name))))),
     make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map(cell)))));
 }
 
