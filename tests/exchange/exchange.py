@@ -19,6 +19,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "cli")]
+import conform  # noqa: E402
 import replay  # noqa: E402
 from tap import Test  # noqa: E402
 
@@ -60,6 +61,8 @@ JOBS = [
     ("tensor 2, pipeline 2, data 2, gradients beside tensor groups",
      ["layout.tensor=2", "layout.pipeline=2"], 0.1, 0.15),
 ]
+# whose files are looked at rule by rule: all kinds of nodes are in them
+LOOKED_AT = ("tensor 8", "pipeline 4, zero bubble", "experts over 4", "FSDP")
 
 
 class Exchange(Test):
@@ -79,6 +82,50 @@ def takes(folder):
     return float(re.search(r"it takes (\S+) s", text)[1])
 
 
+def conforms(test, name, form):
+    """The files of a job are what their readers ask for (conform.py)."""
+    told = {"chakra": conform.chakra, "goal": conform.goal}[form](test.folder / "out")
+    broken = {rule: where for rule, where in told.items() if where is not None}
+    test.check(f"{name}: {form} keeps {len(told)} rules of its readers", told and not broken, broken)
+
+
+def mistakes(test, chakra):
+    """The rules are not kept by whatever is written."""
+    out = test.folder / "out"
+    test.export("goal", ["layout.pipeline=2"])
+    text = (out / "trace.goal").read_text(encoding="utf-8")
+    for rule, old, new in ((1, "calc ", "calc 1."), (3, "b to 4 ", "b to 44 "),
+                           (4, "b from 0 tag", "0b from 0 tag"), (2, "l1 requires", "l9999 requires"),
+                           (0, "rank 1 {", "rank 3 {"), (5, " nic 0", " nic 999")):
+        (out / "trace.goal").write_text(text.replace(old, new, 1), encoding="utf-8")
+        test.check(f"a rule of GOAL is broken, and told: {conform.TEXT[rule]}",
+                   text != text.replace(old, new, 1) and conform.goal(out)[conform.TEXT[rule]],
+                   (old, new))
+    if not chakra:
+        return
+    test.export("chakra", ["layout.pipeline=2"])
+    first, groups = out / "trace.0.et", (out / "comm.json").read_text(encoding="utf-8")
+    (out / "comm.json").write_text(groups.replace("[0, ", "[", 1), encoding="utf-8")
+    told = conform.chakra(out)
+    test.check("a group without one who calls it is told", told[conform.GROUPS[2]] is not None
+               and told[conform.GROUPS[3]] is not None, told)
+    (out / "comm.json").write_text(groups, encoding="utf-8")
+    data = first.read_bytes()
+    first.write_bytes(data.replace(b"comm_tag", b"comm_gat", 1))
+    test.check("a message without its tag is told", lacks_tag(out), "comm_gat")
+    first.write_bytes(data.replace(b"0.0.4", b"0.0.1", 1))
+    test.check("another version is told", conform.chakra(out)[conform.NODES[0]] is not None, "0.0.1")
+
+
+def lacks_tag(out):
+    rules = conform.Rules(*conform.NODES)
+    try:
+        conform.read_rank(rules, out / "trace.0.et", 0)
+    except KeyError:  # looked for behind the rule that is broken
+        pass
+    return rules.broken[conform.NODES[4]] is not None
+
+
 def replays(test, chakra):
     """(name, trainyard's seconds, Chakra's, GOAL's) of every job."""
     rows = []
@@ -91,6 +138,8 @@ def replays(test, chakra):
                 continue
             done = test.export(form, sets)
             own = takes(test.folder / "out") if done.returncode in (0, 1) else 0
+            if name in LOOKED_AT:
+                conforms(test, name, form)
             there = seconds(str(test.folder / "out")) if own else 1
             row = row + [own] if len(row) == 1 else row
             row.append(there)
@@ -176,6 +225,7 @@ def main():
                 print(f"| {name} | {own * 1e3:.3f} ms |" + "".join(
                     f" {t * 1e3:.3f} ms | {t / own - 1:+.3%} |" for t in there))
         binaries(test)
+        mistakes(test, chakra)
         if chakra:
             protocol(test)
             sums(test)
