@@ -47,10 +47,9 @@ static int find_shared(struct ty_run *run, const struct ty_program *program,
 static int count_shared(struct ty_run *run, const struct ty_program *program, struct ty_err *err)
 {
     const struct ty_window *window = &run->lowered.window;
-    run->n_shared_links = run->shared.n_links;
     return window->times > 1 && run->shared.flows != NULL
                ? ty_contention_count(&run->n_shared_links, &run->shared, program, window->spread,
-                                     window->times, err)
+                                     window->times, &run->arena, err)
                : 0;
 }
 
@@ -65,13 +64,14 @@ static bool matters(const struct ty_run *run)
     return run->n_shared_links > 0 || ty_contention_matters(&run->shared);
 }
 
-/* What can be shared under the engine asked for. */
+/* What can be shared under the engine asked for; `told`: all of it, as somebody is going to ask. */
 static int look_for_shared(struct ty_run *run, const struct ty_program *whole,
-                           enum ty_engine engine, struct ty_err *err)
+                           enum ty_engine engine, bool told, struct ty_err *err)
 {
     run->shared = (struct ty_contention){.n_links = 0};
     int rc = engine != TY_ENGINE_SWEEP ? find_shared(run, whole, &run->shared, err) : 0;
-    rc = rc < 0 ? rc : count_shared(run, whole, err);
+    run->n_shared_links = run->shared.n_links;
+    rc = rc < 0 || !told ? rc : count_shared(run, whole, err);
     if (rc == 0 && run->config->run.detail == TY_RUN_STEPS &&
         (engine == TY_ENGINE_SWEEP || !run->config->run.contention)) {
         return ty_check_fail(&run->config->sections[TY_SECTION_RUN], "detail", err,
@@ -82,11 +82,11 @@ static int look_for_shared(struct ty_run *run, const struct ty_program *whole,
 }
 
 /* AUTO is the sweep where it can be proved that nothing is shared. */
-static int resolve(struct ty_run *run, const struct ty_program *whole, const char *name,
+static int resolve(struct ty_run *run, const struct ty_program *whole, const char *name, bool told,
                    enum ty_engine *engine, struct ty_err *err)
 {
     int rc = choose_engine(run, name, engine, err);
-    rc = rc < 0 ? rc : look_for_shared(run, whole, *engine, err);
+    rc = rc < 0 ? rc : look_for_shared(run, whole, *engine, told, err);
     if (rc < 0) {
         return rc;
     }
@@ -372,7 +372,7 @@ int ty_run_execute_program(struct ty_run *run, const struct ty_program *whole, c
 {
     enum ty_engine engine = TY_ENGINE_AUTO;
     begin(run);
-    int rc = resolve(run, whole, name, &engine, err);
+    int rc = resolve(run, whole, name, true, &engine, err);
     if (rc == 0) {
         rc = execute_whole(run, whole, engine, err);
     }
@@ -435,7 +435,7 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     enum ty_engine engine = TY_ENGINE_AUTO;
     bool folds = false;
     begin(run);
-    int rc = resolve(run, whole, name, &engine, err);
+    int rc = resolve(run, whole, name, each, &engine, err);
     if (rc < 0) {
         return rc;
     }

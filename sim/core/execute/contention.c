@@ -275,15 +275,13 @@ static int count_mixed(struct finder *f, uint32_t *n_links, uint32_t times, stru
 
 int ty_contention_count(uint32_t *n_links, const struct ty_contention *found,
                         const struct ty_program *p, const bool *spread, uint32_t times,
-                        struct ty_err *err)
+                        struct ty_arena *arena, struct ty_err *err)
 {
-    struct ty_arena arena = {.head = NULL};
     struct finder f = {.p = p, .spread = spread};
     *n_links = found->n_links * times;
-    int rc = ty_owners_find(&f.owner, p, &arena, err);
-    if (rc == 0 && count_mixed(&f, n_links, times, &arena) < 0) {
-        rc = ty_fail_memory(err);
+    const int rc = ty_owners_find(&f.owner, p, arena, err);
+    if (rc < 0) {
+        return rc;
     }
-    ty_arena_release(&arena);
-    return rc;
+    return count_mixed(&f, n_links, times, arena) < 0 ? ty_fail_memory(err) : 0;
 }

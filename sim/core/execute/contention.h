@@ -31,10 +31,10 @@ int ty_contention_find(struct ty_contention *out, const struct ty_program *progr
 /* Links that may be contended in a job of which the program is one of `times` parts that are alike:
  * *n_links of all of them, from `found` in this one, the first. A group with `spread` [n_groups]
  * has members in all parts and flows that members of the first begin: elsewhere they come beside
- * what else is on that stream of others. 0 or TY_ENOMEM. */
+ * what else is on that stream of others. What it works in is the arena's. 0 or TY_ENOMEM. */
 int ty_contention_count(uint32_t *n_links, const struct ty_contention *found,
                         const struct ty_program *program, const bool *spread, uint32_t times,
-                        struct ty_err *err);
+                        struct ty_arena *arena, struct ty_err *err);
 
 /* Whether anything is shared at all. */
 static inline bool ty_contention_any(const struct ty_contention *c)
