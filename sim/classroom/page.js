@@ -38,7 +38,7 @@ function changed(words) {
 
 function tellLength(whole) {
   $('long').hidden = whole;
-  $('long').textContent = whole ? '' : 'This order is too long for an address: no link has it, and the page opens without it. '
+  $('long').textContent = whole ? '' : 'This order is too long for an address: no link has it, and the page opens again as it came. '
     + 'Export saves it: as a run file with all that is set here, or as slots.';
 }
 
