@@ -50,7 +50,7 @@ static void read_huggingface(struct ty_draft *d)
         return;
     }
     ty_huggingface_import(d, &d->files[0]);
-    ty_trainer_batch(d, 0);
+    ty_trainer_batch(d, 0, NULL);
 }
 
 const struct ty_importer ty_import_huggingface = {

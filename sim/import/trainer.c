@@ -12,13 +12,19 @@ uint32_t ty_trainer_replicas(const struct ty_draft *d)
     return each > 0 && gpus % each == 0 ? (uint32_t)(gpus / each) : 0;
 }
 
-void ty_trainer_batch(struct ty_draft *d, uint32_t accumulation)
+void ty_trainer_batch(struct ty_draft *d, uint32_t accumulation, struct ty_flags *script)
 {
     static const char micro_name[] = "PER_DEVICE_TRAIN_BATCH_SIZE";
+    static const char flag[] = "--per-device-train-batch-size";
     static const char steps_name[] = "GRADIENT_ACCUMULATION_STEPS";
     static const struct ty_draft_from guess = {.word = "guess"};
-    const struct ty_draft_from said = {.word = ty_draft_text(d, "--env %s", micro_name)};
-    const uint32_t given = ty_words_env(d, micro_name, 0);
+    const bool flagged = script != NULL && ty_flags_has(script, flag);
+    const struct ty_draft_from said =
+        ty_draft_env(d, micro_name) == NULL && flagged
+            ? ty_flags_from(script, flag, "")
+            : (struct ty_draft_from){.word = ty_draft_text(d, "--env %s", micro_name)};
+    const uint32_t given =
+        ty_words_env(d, micro_name, flagged ? ty_flags_count(script, flag, 0) : 0);
     const uint32_t micro = given > 0 ? given : 1;
     const uint32_t steps = ty_words_env(d, steps_name, accumulation > 0 ? accumulation : 1);
     const uint64_t batch = (uint64_t)micro * steps * ty_trainer_replicas(d);

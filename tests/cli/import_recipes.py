@@ -190,6 +190,16 @@ ZERO = json.dumps({"zero_optimization": {"stage": 3, "offload_optimizer": {"devi
                    "bf16": {"enabled": True}, "train_micro_batch_size_per_gpu": 2,
                    "gradient_accumulation_steps": 3, "train_batch_size": "auto"})
 
+TRAINER = """#!/bin/bash
+ARGS="--model_name_or_path a/b --block_size 512 --bf16 True"
+deepspeed --num_gpus 4 --num_nodes ${NODES:-2} --hostfile hosts run_clm.py $ARGS --deepspeed a/zero.json \\
+  --per_device_train_batch_size ${BATCH} --gradient_accumulation_steps 8 --gradient_checkpointing \\
+  --learning_rate 2e-5 --do_train --warp_speed 9
+"""
+AUTO = json.dumps({"zero_optimization": {"stage": 2, "reduce_bucket_size": "auto"},
+                   "bf16": {"enabled": "auto"}, "train_batch_size": "auto",
+                   "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto"})
+
 # name, form, files, options, keys with their values, parts of comments by key
 JOBS = [
     ("torchtitan: replicas and shards, a pipeline of its own division", "torchtitan",
@@ -327,6 +337,23 @@ JOBS = [
      {"a.yaml": NEMO.replace('type: GPT2BPETokenizer, vocab_file: "${data_dir}/v.json"',
                              "type: meta-llama/Llama-4-Scout-17B-16E")}, [],
      {"model.vocabulary": "201216"}, {"model.vocabulary": "Llama 4's, from memory"}),
+    ("accelerate: a script of the Trainer, whose JSON leaves all to it", "accelerate",
+     {"train.sh": TRAINER, "zero.json": AUTO, "config.json": MODEL}, ["--env", "BATCH=3"],
+     {"cluster.nodes": "2", "model.layers": "4", "model.sequence": "512", "model.dtype": "bf16",
+      "layout.zero": "2", "layout.micro_batch": "3", "layout.global_batch": "192",
+      "layout.recompute": "full"},
+     {"layout.micro_batch": "--per_device_train_batch_size, train.sh:4", "layout.zero": "zero.json",
+      "cluster.nodes": "--num_nodes, train.sh:3; 8 GPUs",
+      "model.sequence": "--block_size, train.sh:2"}),
+    ("accelerate: a script beside its YAML, and --fsdp", "accelerate",
+     {"train.sh": TRAINER.replace("deepspeed --num_gpus 4 --num_nodes ${NODES:-2} --hostfile hosts",
+                                  "accelerate launch --config_file a.yaml --num_processes 8").replace(
+         "--deepspeed a/zero.json", "--fsdp 'shard_grad_op offload'"),
+      "a.yaml": "mixed_precision: bf16\nnum_processes: 16\n", "config.json": MODEL},
+     ["--env", "BATCH=1"],
+     {"cluster.nodes": "1", "layout.zero": "2", "layout.offload_optimizer": "cpu",
+      "framework.preset": "fsdp", "layout.global_batch": "64"},
+     {"layout.zero": "--fsdp, train.sh:3", "cluster.nodes": "--num_processes, train.sh:3"}),
     ("megatron: only --swiglu narrows the MLP", "megatron",
      {"a.sh": "python train.py --num-layers 2 --hidden-size 1024 --num-attention-heads 8 "
               "--seq-length 64 --micro-batch-size 1 --quick-geglu --nproc_per_node 8\n"}, [],
@@ -387,6 +414,13 @@ REFUSALS = [
     ("neox: no model", "neox", {"a.yml": '{"train_batch_size": 8}'}, [],
      ["num_layers: no file says it", "hidden_size: no file says it"]),
     ("huggingface: no world", "huggingface", {"config.json": MODEL}, [], ["--gpus N"]),
+    ("accelerate: a batch that a script leaves to its environment", "accelerate",
+     {"train.sh": TRAINER, "zero.json": AUTO, "config.json": MODEL}, [],
+     ["train.sh:4:3: --per_device_train_batch_size: its value is not known: BATCH is not set",
+      "--env BATCH=VALUE"]),
+    ("deepspeed: a script of the Trainer is another form's", "deepspeed",
+     {"train.sh": TRAINER, "zero.json": AUTO}, [],
+     ["train.sh:4:3: --per_device_train_batch_size", "trainyard import accelerate"]),
 ]
 
 # name, form, files, options, parts of the run file and of standard error
@@ -418,6 +452,9 @@ TOLD = [
     ("a world in a comment counts, and is told", "torchtitan",
      {"a.toml": "# for 64 A100 GPUs\n" + TITAN.replace("degree = 4\n[act", "degree = -1\n[act")},
      [], ["preset: dgx-a100-80g", "64 GPUs"], ["64 GPUs are said there alone"]),
+    ("an unknown flag of a Trainer's script is told", "accelerate",
+     {"train.sh": TRAINER, "zero.json": AUTO, "config.json": MODEL}, ["--env", "BATCH=3"],
+     ["#   --warp_speed 9, train.sh:5"], ["train.sh:5: --warp_speed 9: not understood"]),
     ("a guessed batch is told", "huggingface", {"config.json": MODEL}, ["--gpus", "4"], ["# guess"],
      ["no file says the batch", "no file says how long sequences are"]),
 ]

@@ -9,6 +9,7 @@
 #include "sim/import/flag_rows.h"
 #include "sim/import/huggingface.h"
 #include "sim/import/megatron/deepspeed.h"
+#include "sim/import/megatron/trainer_script.h"
 #include "sim/import/trainer.h"
 
 #define RULE           "default of accelerate, from memory"
@@ -74,6 +75,9 @@ static void import_world(struct ty_flags *words)
 {
     struct ty_draft *d = words->draft;
     const struct ty_flag *all = ty_flags_get(words, "num_processes");
+    if (d->gpus > 0) { /* a launcher said it */
+        return;
+    }
     if (all == NULL) {
         d->no_world = "no num_processes";
         return;
@@ -311,7 +315,7 @@ static uint32_t accumulation(struct ty_flags *words, struct ty_flags *json)
 }
 
 /* Of batch, micro-batch and accumulation what the JSON leaves out follows. */
-static void import_batch(struct ty_flags *words, struct ty_flags *json)
+static void import_batch(struct ty_flags *words, struct ty_flags *json, struct ty_flags *script)
 {
     static const char batch_flag[] = "--global-batch-size", micro_flag[] = "--micro-batch-size";
     struct ty_draft *d = words->draft;
@@ -319,7 +323,7 @@ static void import_batch(struct ty_flags *words, struct ty_flags *json)
     const bool micro = ty_flags_find(json, micro_flag) != NULL;
     const bool all = ty_flags_find(json, batch_flag) != NULL;
     if (!micro && !all) {
-        ty_trainer_batch(d, steps);
+        ty_trainer_batch(d, steps, script);
         return;
     }
     const uint64_t each = (uint64_t)ty_trainer_replicas(d) * (steps > 0 ? steps : 1);
@@ -336,7 +340,8 @@ static void import_batch(struct ty_flags *words, struct ty_flags *json)
 
 /* ---- all of it ---- */
 
-static void import_settings(struct ty_flags *words, const struct ty_draft_file *file)
+static void import_settings(struct ty_flags *words, const struct ty_draft_file *file,
+                            struct ty_flags *script)
 {
     struct ty_draft *d = words->draft;
     struct ty_flags batch = {.draft = d};
@@ -360,8 +365,9 @@ static void import_settings(struct ty_flags *words, const struct ty_draft_file *
                         type);
     }
     import_types(words);
+    ty_trainer_flags(script);
     if (ty_draft_get(d, "model.layers") != NULL) {
-        import_batch(words, &batch);
+        import_batch(words, &batch, script);
     } else {
         const struct ty_draft_from none = {.word = ty_path_name(file->path)};
         ty_draft_remark(d, &none,
@@ -373,32 +379,46 @@ static void import_settings(struct ty_flags *words, const struct ty_draft_file *
     ty_flags_apply(words, rows, NULL);
 }
 
+/* A config.json is the model's; other JSON is DeepSpeed's, and read where it is named. */
+static void read_json(struct ty_draft *d, const struct ty_draft_file *file)
+{
+    struct ty_doc *doc = ty_words_doc(d, file);
+    if (doc != NULL && (ty_node_child(doc->root, "model_type") != NULL ||
+                        ty_node_child(doc->root, "architectures") != NULL)) {
+        ty_huggingface_import(d, file);
+    }
+}
+
 static void read_accelerate(struct ty_draft *d)
 {
-    struct ty_flags words = {.draft = d};
-    const struct ty_draft_file *settings = NULL;
+    struct ty_flags words = {.draft = d}, flags = {.draft = d};
+    const struct ty_draft_file *settings = NULL, *script = NULL;
     for (uint32_t i = 0; i < d->n_files; i++) {
         const struct ty_draft_file *file = &d->files[i];
-        if (!ty_path_ends(file->path, ".json")) {
+        if (ty_path_ends(file->path, ".json")) {
+            read_json(d, file);
+        } else if (ty_path_ends(file->path, ".sh") || ty_path_ends(file->path, ".slurm") ||
+                   ty_path_ends(file->path, ".sbatch")) {
+            script = file;
+        } else {
             settings = ty_words_read(&words, file) != NULL ? file : settings;
-            continue;
-        }
-        struct ty_doc *doc = ty_words_doc(d, file);
-        const bool model = doc != NULL && (ty_node_child(doc->root, "model_type") != NULL ||
-                                           ty_node_child(doc->root, "architectures") != NULL);
-        if (model) { /* others are DeepSpeed's, and are read where they are named */
-            ty_huggingface_import(d, file);
         }
     }
     const struct ty_draft_from from = {.word = d->files[0].path};
+    if (script != NULL && d->code == 0) {
+        ty_trainer_script(d, script, &flags, &words);
+        settings = settings != NULL ? settings : script;
+    }
     if (d->code < 0) {
         return;
     }
     if (settings == NULL) {
-        ty_draft_refuse(d, &from, "no YAML that accelerate config writes; name it, too");
+        ty_draft_refuse(d, &from,
+                        "no YAML that accelerate config writes, and no script (.sh) that starts "
+                        "the Trainer; name one, too");
         return;
     }
-    import_settings(&words, settings);
+    import_settings(&words, settings, &flags);
 }
 
 const struct ty_importer ty_import_accelerate = {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/path.h"
+#include "sim/import/megatron/megatron.h"
 
 static bool is_yaml(const char *path)
 {
@@ -32,7 +33,8 @@ void ty_carriers_read(struct ty_draft *d, struct ty_shell *sh, struct ty_flags *
         } else if (!ty_path_ends(path, ".json") && script == NULL) {
             script = &d->files[i];
             const struct ty_draft_from from = {.word = ty_path_name(path)};
-            ty_carriers_script(d, script, sh, flags);
+            ty_carriers_script(d, script, ty_megatron_rows, "Megatron-LM, such as --num-layers", sh,
+                               flags);
             ty_draft_notice_gpu(d, from.word, &from);
         }
     }

@@ -13,9 +13,11 @@ void ty_carriers_read(struct ty_draft *draft, struct ty_shell *shell, struct ty_
 void ty_carriers_yaml(struct ty_draft *draft, const struct ty_draft_file *file,
                       struct ty_flags *flags);
 
-/* carriers_script.c */
+/* carriers_script.c: those of the program that has most flags of a table; `whose` is for messages:
+ * "Megatron-LM, such as --num-layers". */
 void ty_carriers_script(struct ty_draft *draft, const struct ty_draft_file *file,
-                        struct ty_shell *shell, struct ty_flags *flags);
+                        const struct ty_flag_row *rows, const char *whose, struct ty_shell *shell,
+                        struct ty_flags *flags);
 
 /* carriers_world.c: how many GPUs #SBATCH lines ask for, which Slurm then says in variables; and
  * what a script calls WORLD_SIZE and the like, where nothing else says it. */

@@ -157,14 +157,13 @@ static void put_words(struct ty_draft *d, struct ty_shell *sh, const struct ty_s
 
 /* ---- which program is the job ---- */
 
-static uint32_t known(const struct ty_shell_words *words)
+static uint32_t known(const struct ty_flag_row *rows, const struct ty_shell_words *words)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < words->n; i++) {
         if (is_flag(&words->item[i])) {
             char name[128];
-            n += ty_flags_row(ty_megatron_rows, flag_name(&words->item[i], name, sizeof(name))) !=
-                 NULL;
+            n += ty_flags_row(rows, flag_name(&words->item[i], name, sizeof(name))) != NULL;
         }
     }
     return n;
@@ -182,7 +181,8 @@ static void join_lines(struct ty_shell *sh, struct ty_shell_words *all)
 }
 
 /* The variables of a script without a program. */
-static void join_variables(struct ty_shell *sh, struct ty_shell_words *all)
+static void join_variables(struct ty_shell *sh, const struct ty_flag_row *rows,
+                           struct ty_shell_words *all)
 {
     for (uint32_t i = 0; i < sh->n_vars; i++) {
         const struct ty_shell_var *var = &sh->vars[i];
@@ -194,7 +194,7 @@ static void join_variables(struct ty_shell *sh, struct ty_shell_words *all)
             ty_shell_split(sh, &var->value, &own);
         }
         open_words(sh, &own, &opened);
-        for (uint32_t k = 0; k < opened.n && known(&opened) > 0; k++) {
+        for (uint32_t k = 0; k < opened.n && known(rows, &opened) > 0; k++) {
             ty_shell_add_word(sh, all, &opened.item[k]);
         }
     }
@@ -253,7 +253,8 @@ static void default_processes(struct ty_draft *d, struct ty_shell *sh,
     }
 }
 
-static void refuse(struct ty_draft *d, const struct ty_shell *sh, const char *path)
+static void refuse(struct ty_draft *d, const struct ty_shell *sh, const char *path,
+                   const char *whose)
 {
     struct ty_draft_from from = {.word = path};
     if (sh->ended_at.line > 0) {
@@ -263,11 +264,12 @@ static void refuse(struct ty_draft *d, const struct ty_shell *sh, const char *pa
                         "--env 1=VALUE, and what it asks for with --env NAME=VALUE");
         return;
     }
-    ty_draft_refuse(d, &from, "no program in it has flags of Megatron-LM, such as --num-layers");
+    ty_draft_refuse(d, &from, "no program in it has flags of %s", whose);
 }
 
 /* The command with the most known flags; of equals the last one. */
 static const struct ty_shell_command *choose(struct ty_draft *d, struct ty_shell *sh,
+                                             const struct ty_flag_row *rows,
                                              struct ty_shell_words *all)
 {
     const struct ty_shell_command *best = NULL;
@@ -275,7 +277,7 @@ static const struct ty_shell_command *choose(struct ty_draft *d, struct ty_shell
     for (uint32_t i = 0; i < sh->n_commands && !sh->ended; i++) {
         struct ty_shell_words opened = {.n = 0};
         open_words(sh, &sh->commands[i].words, &opened);
-        const uint32_t n = known(&opened);
+        const uint32_t n = known(rows, &opened);
         like_it += n >= FEWEST && n + 2 >= most;
         if (n >= most && n >= FEWEST) {
             most = n;
@@ -292,7 +294,8 @@ static const struct ty_shell_command *choose(struct ty_draft *d, struct ty_shell
     return best;
 }
 
-void ty_carriers_script(struct ty_draft *d, const struct ty_draft_file *file, struct ty_shell *sh,
+void ty_carriers_script(struct ty_draft *d, const struct ty_draft_file *file,
+                        const struct ty_flag_row *rows, const char *whose, struct ty_shell *sh,
                         struct ty_flags *flags)
 {
     struct ty_shell_words all = {.n = 0};
@@ -303,21 +306,21 @@ void ty_carriers_script(struct ty_draft *d, const struct ty_draft_file *file, st
     }
     const bool exits = sh->ended;
     sh->ended = false;
-    const struct ty_shell_command *job = choose(d, sh, &all);
+    const struct ty_shell_command *job = choose(d, sh, rows, &all);
     if (job == NULL) {
         join_lines(sh, &all);
-        if (known(&all) < FEWEST) {
+        if (known(rows, &all) < FEWEST) {
             all = (struct ty_shell_words){.n = 0};
-            join_variables(sh, &all);
+            join_variables(sh, rows, &all);
         }
     }
     sh->ended = exits;
-    if (known(&all) >= FEWEST) {
+    if (known(rows, &all) >= FEWEST) {
         put_words(d, sh, &all, job != NULL && job->doubt != 0 ? sh->doubts[job->doubt].why : NULL,
                   flags);
         check_program(d, sh, &all);
         default_processes(d, sh, &all, flags);
     } else if (d->code == 0) {
-        refuse(d, sh, file->path);
+        refuse(d, sh, file->path, whose);
     }
 }

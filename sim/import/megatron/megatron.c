@@ -39,6 +39,14 @@ static void refuse_others(struct ty_megatron *m)
 
 void ty_megatron_import(struct ty_megatron *m)
 {
+    static const char trainer[] = "--per-device-train-batch-size";
+    if (ty_flags_find(&m->flags, trainer) != NULL) {
+        const struct ty_draft_from from = ty_flags_from(&m->flags, trainer, "");
+        ty_draft_refuse(m->draft, &from,
+                        "a flag of the Trainer of transformers; trainyard import accelerate reads "
+                        "scripts that start it");
+        return;
+    }
     refuse_others(m);
     ty_megatron_model(m);
     ty_megatron_experts(m);
