@@ -1,5 +1,5 @@
-/* trainer_script.c - see trainer_script.h. Sources: memory of TrainingArguments of transformers, and
- * of flags of its example scripts. */
+/* trainer_script.c - see trainer_script.h. Source: memory of TrainingArguments of transformers and
+ * of its example scripts. */
 #include "sim/import/megatron/trainer_script.h"
 
 #include <string.h>
