@@ -36,16 +36,39 @@ static void widen(struct ty_megatron *m)
     }
 }
 
-/* What recipes leave to the functions they call. */
-static void suppose(struct ty_megatron *m)
+/* Whether a word ends in a field: "cfg.model.moe_permute_fusion". */
+static bool says(const struct ty_flags *words, const char *field)
 {
-    static const char *const flags[] = {"--bf16", "--use-distributed-optimizer"};
+    for (uint32_t i = 0; i < words->n; i++) {
+        const char *point = strrchr(words->item[i].name, '.');
+        if (strcmp(point != NULL ? point + 1 : words->item[i].name, field) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What recipes leave to the functions they call. */
+static void suppose(struct ty_megatron *m, const struct ty_flags *words)
+{
+    static const struct {
+        const char *flag, *unless, *with; /* with: of models that have this flag; NULL: of all */
+        const char *field;                /* that says it is not so */
+    } habits[] = {
+        {"--bf16", "--fp16", NULL, "bf16"},
+        {"--use-distributed-optimizer", NULL, NULL, "use_distributed_optimizer"},
+        {"--moe-grouped-gemm", NULL, "--num-experts", "moe_grouped_gemm"},
+        {"--moe-permute-fusion", NULL, "--num-experts", "moe_permute_fusion"},
+    };
     static const struct ty_draft_from from = {.word = "as NeMo's recipes have it, from memory"};
-    for (size_t i = 0; i < TY_COUNT(flags); i++) {
-        const bool fp16 = i == 0 && ty_flags_find(&m->flags, "--fp16") != NULL;
-        if (ty_flags_find(&m->flags, flags[i]) == NULL && !fp16) {
-            ty_flags_put(&m->flags, flags[i], &from, NULL);
-            ty_draft_remark(m->draft, &from, "%s, which no line here says", flags[i]);
+    const struct ty_flags *f = &m->flags;
+    for (size_t i = 0; i < TY_COUNT(habits); i++) {
+        const bool other = habits[i].unless != NULL && ty_flags_find(f, habits[i].unless) != NULL;
+        const bool meant = habits[i].with == NULL || ty_flags_find(f, habits[i].with) != NULL;
+        if (meant && !other && ty_flags_find(f, habits[i].flag) == NULL &&
+            !says(words, habits[i].field)) {
+            ty_flags_put(&m->flags, habits[i].flag, &from, NULL);
+            ty_draft_remark(m->draft, &from, "%s, which no line here says", habits[i].flag);
         }
     }
 }
@@ -103,7 +126,7 @@ static void read_nemo(struct ty_draft *d)
     }
     ty_nemo_words(&m, &words);
     if (python) {
-        suppose(&m);
+        suppose(&m, &words);
     }
     widen(&m);
     ty_megatron_world(&m);

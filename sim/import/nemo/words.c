@@ -183,6 +183,8 @@ static const struct row {
     {"name", IDLE, NULL},
     {"plugins", CODE, NULL},
     {"strategy", IDLE, NULL},
+    {"config", IDLE, NULL},
+    {"target", IDLE, NULL},
     {"model", IDLE, NULL},
     {"trainer", IDLE, NULL},
     {"tokenizer", IDLE, NULL},

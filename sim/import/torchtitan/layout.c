@@ -240,8 +240,11 @@ static void import_stages(struct ty_flags *words, uint32_t pipeline, const struc
                                              : (uint64_t)pipeline * s->stages;
     struct ty_draft_from from = ty_flags_from(words, per_stage, TY_TITAN_RULE);
     if (stages % pipeline != 0 || stages > TY_LIST_MAX) {
-        ty_draft_refuse(d, &from, "%llu stages cannot be dealt to %u pipeline ranks",
-                        (unsigned long long)stages, (unsigned)pipeline);
+        ty_draft_refuse(d, &from,
+                        "%llu stages cannot be dealt to %u pipeline ranks; leave it out for %u, or "
+                        "write how many of the %llu layers, embedding and head counted, each has",
+                        (unsigned long long)stages, (unsigned)pipeline,
+                        (unsigned)(pipeline * s->stages), (unsigned long long)units);
         return;
     }
     if (stages / pipeline > 1) {
