@@ -103,7 +103,15 @@ const struct ty_field ty_fleet_fields[] = {
     AT("stragglers.per_1000_node_days", stragglers.per_1000_node_days, QUANTITY,
        .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "0", .doc = "hosts that become so slow"),
     SECONDS("stragglers.found", stragglers.found_s, "3600 s",
-            "after that, until one is found and the job restarted without it"),
+            "after that, until one is found and, if hosts are evicted, the job restarted without "
+            "it"),
+    AT("stragglers.evict", stragglers.evict, BOOL, .fallback = "true",
+       .doc = "whether the job restarts without a host that is found slow; else it stays until the "
+              "next restart or planned stop"),
+    AT("stragglers.drift_per_day", stragglers.drift_per_day, QUANTITY, .dim = TY_DIM_RATIO,
+       .max = 10, .fallback = "0",
+       .doc = "by which steps grow each day since the last restart or planned stop, as launches of "
+              "GPUs drift apart (MegaScale saw MFU fall over days; how much is not printed)"),
     ROW(pue, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 5, .fallback = "1.2",
         .doc =
             "power of the facility over that of its computers (guess; 1.1 in the largest, 1.4 to "

@@ -52,7 +52,9 @@ struct ty_fleet_options {
         double spread;              /* standard deviation of what GPUs take for the same work */
         double slow_hosts, slow_by; /* share of hosts that take longer, by so much */
         double per_1000_node_days;  /* hosts that become slow */
-        double found_s;             /* after that they are replaced */
+        bool evict;                 /* they are replaced, by a restart, ... */
+        double found_s;             /* ... so long after that */
+        double drift_per_day;       /* share by which steps grow until the next restart */
     } stragglers;
     double pue; /* power of the facility over that of its computers */
 };

@@ -48,6 +48,8 @@ struct play {
     double *repaired_s; /* [spares + 1] a ring: when nodes are back, in rising order */
     uint32_t first, n_away;
     struct ty_away away; /* of an elastic job */
+    struct ty_slow_play slow;
+    struct ty_slow_shares lately; /* lost to it by the work that was kept last */
 };
 
 /* In (0, 1). */
@@ -71,7 +73,7 @@ static const struct ty_days_cause *draw_cause(const struct play *p)
     const struct ty_days *d = p->d;
     double left = uniform(p, DRAW_CAUSE) * d->rate;
     uint32_t i = 0;
-    while (i + 1 < d->n_causes && left >= d->cause[i].rate) {
+    while (i + 1 + d->evicts < d->n_causes && left >= d->cause[i].rate) {
         left -= d->cause[i++].rate;
     }
     return &d->cause[i];
@@ -129,11 +131,24 @@ static double there(const struct play *p)
     return n == 0 ? 1 : (double)(n - ty_away_count(&p->away)) / n;
 }
 
+/* Work that is kept, less what slow steps lose of it; below 0: it is lost after all. */
+static void keep(struct play *p, double kept_s)
+{
+    const double slow_s = p->lately.hosts * kept_s, drift_s = p->lately.drift * kept_s;
+    p->sums->s[TY_FLEET_WORK] += kept_s - slow_s - drift_s;
+    p->sums->s[TY_FLEET_SLOW] += slow_s;
+    p->sums->s[TY_FLEET_DRIFT] += drift_s;
+}
+
 /* `kept_s` of a stretch of work is progress; below 0: so much is lost of what came before. */
 static void spend_working(struct play *p, double s, double stall_s, double kept_s)
 {
     const double part = there(p);
-    p->sums->s[TY_FLEET_WORK] += part * kept_s;
+    if ((p->d->slow.rate > 0 || p->d->slow.drift > 0) && kept_s > 0) {
+        p->lately = ty_slow_ahead(&p->slow, kept_s + stall_s);
+    }
+    p->slow.clock_s += s;
+    keep(p, part * kept_s);
     p->sums->s[TY_FLEET_CHECKPOINT] += part * stall_s;
     p->sums->s[TY_FLEET_LOST] += part * (s - stall_s - kept_s);
     p->sums->s[TY_FLEET_REPLICAS] += (1 - part) * s;
@@ -206,30 +221,53 @@ static void replace(struct play *p)
     }
 }
 
-/* From a failure until work goes on. */
-static void recover(struct play *p, bool from_memory)
+/* Until a slow host is found, of a job that restarts without it. */
+static double found_s(const struct play *p)
+{
+    return p->d->evicts ? ty_slow_found_s(&p->slow) : INFINITY;
+}
+
+static const struct ty_days_cause *evict(struct play *p)
+{
+    ty_slow_evicted(&p->slow);
+    p->drawn++;
+    return &p->d->cause[p->d->n_causes - 1];
+}
+
+static const struct ty_days_cause *fail(struct play *p)
+{
+    p->sums->failures++;
+    p->drawn++;
+    return draw_cause(p);
+}
+
+/* From a failure, or an eviction, until work goes on. */
+static void recover(struct play *p, bool from_memory, bool evicts)
 {
     const struct ty_days *d = p->d;
     for (bool again = true; again && p->now_s < p->length_s;) {
-        p->sums->failures++;
-        p->drawn++;
-        const struct ty_days_cause *cause = draw_cause(p);
+        const struct ty_days_cause *cause = evicts ? evict(p) : fail(p);
         spend(p, TY_FLEET_DETECT, cause->wait_s);
         if (cause->drained) {
             replace(p);
         }
         const double restart_s = from_memory ? d->memory_restart_s : d->restart_s;
-        const double life_s = draw_life(p, DRAW_RESTART) * p->rarer;
+        const double fails_s = draw_life(p, DRAW_RESTART) * p->rarer;
+        const double evicts_s = d->replicas.n > 0 ? INFINITY : found_s(p);
+        const double life_s = fmin(fails_s, evicts_s);
         again = life_s < restart_s;
+        evicts = evicts_s < fails_s;
         spend(p, TY_FLEET_RESTART, again ? life_s : restart_s);
+        p->slow.clock_s += again ? life_s : restart_s;
         if (again && from_memory && !survives(p)) {
             from_memory = false;
-            p->sums->s[TY_FLEET_WORK] -= p->memories * d->every_s;
+            keep(p, -(p->memories * d->every_s));
             p->sums->s[TY_FLEET_LOST] += p->memories * d->every_s;
             p->memories = 0;
         }
     }
     p->life_s = draw_life(p, DRAW_LIFE);
+    ty_slow_fresh(&p->slow);
     ty_away_restart(&p->away);
 }
 
@@ -249,14 +287,20 @@ static void regroup(struct play *p)
     }
 }
 
-/* Works until a failure that takes a replica, unless what it hits is away already. */
-static void lose_replica(struct play *p, const struct ty_days_cause *cause)
+/* Works for s, until `cause` takes a replica, unless what it hits is away already; NULL: a slow
+ * host is found. */
+static void lose_replica(struct play *p, double s, const struct ty_days_cause *cause)
 {
     const struct ty_days *d = p->d;
-    work_on(p, p->life_s);
-    p->drawn++;
+    const bool fails = cause != NULL;
+    work_on(p, s);
+    if (fails) {
+        p->drawn++;
+    } else {
+        cause = evict(p);
+    }
     if (uniform(p, DRAW_REPLICA) < there(p)) {
-        p->sums->failures++;
+        p->sums->failures += fails;
         ty_away_leave(&p->away, p->now_s + cause->wait_s + d->replicas.regroup_s, cause->drained);
         spend(p, TY_FLEET_DETECT, cause->wait_s);
         spend(p, TY_FLEET_RESTART, d->replicas.regroup_s);
@@ -285,12 +329,14 @@ static void play_on(struct play *p)
     const double stop_s = fmin(p->length_s, fmax(p->next_stop_s, p->now_s)) - p->now_s;
     const double back_s =
         p->d->replicas.n > 0 ? fmax(ty_away_next_s(&p->away) - p->now_s, 0) : INFINITY;
-    if (p->life_s < fmin(stop_s, back_s)) {
-        const struct ty_days_cause *cause = leaving(p);
-        if (cause != NULL) {
-            lose_replica(p, cause);
+    const double evicts_s = found_s(p), ends_s = fmin(p->life_s, evicts_s);
+    if (ends_s < fmin(stop_s, back_s)) {
+        const bool evicts = evicts_s < p->life_s;
+        const struct ty_days_cause *cause = evicts ? NULL : leaving(p);
+        if (cause != NULL || (evicts && p->d->replicas.n > 0)) {
+            lose_replica(p, ends_s, cause);
         } else {
-            recover(p, work_and_fail(p, p->life_s));
+            recover(p, work_and_fail(p, ends_s), evicts);
         }
     } else if (back_s < stop_s) {
         work_on(p, back_s);
@@ -302,6 +348,7 @@ static void play_on(struct play *p)
         if (p->now_s < p->length_s) {
             spend(p, TY_FLEET_PLANNED, p->d->planned_s);
             p->next_stop_s = p->now_s + p->d->planned_every_s;
+            ty_slow_fresh(&p->slow);
         }
     }
 }
@@ -340,6 +387,7 @@ int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64
     }
     p.scale_s = d->rate > 0 ? 1 / (d->rate * tgamma(1 + 1 / d->shape)) : INFINITY;
     p.rarer = rarer(d);
+    ty_slow_begin(&p.slow, &d->slow, seed, number);
     p.life_s = draw_life(&p, DRAW_LIFE);
     p.next_stop_s = d->planned_s > 0 ? d->planned_every_s : INFINITY;
     while (p.now_s < length_s) {

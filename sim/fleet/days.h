@@ -14,6 +14,7 @@
 
 #include "sim/config/fleet.h"
 #include "sim/fleet/replicas.h"
+#include "sim/fleet/slow.h"
 
 /* What a job does at a moment: id, name, what it is. */
 #define TY_FLEET_STATES(X)                                                                         \
@@ -24,7 +25,9 @@
     X(RESTART, "restart", "processes, communicators and states are brought up")                    \
     X(SPARES, "spares", "fewer nodes than the job needs, until one is repaired")                   \
     X(REPLICAS, "replicas", "the part of those that are away, of an elastic job")                  \
-    X(PLANNED, "planned", "stops that were planned")
+    X(PLANNED, "planned", "stops that were planned")                                               \
+    X(SLOW, "slow_hosts", "steps that wait for hosts that have become slow")                       \
+    X(DRIFT, "drift", "launches of GPUs that drift apart since the last restart")
 
 enum ty_fleet_state {
 #define X(id, name, doc) TY_FLEET_##id,
@@ -44,12 +47,13 @@ struct ty_days_cause {
     bool drained;  /* a node has to be repaired */
     bool leaves;   /* of an elastic job: takes replicas, and the others go on */
 };
-#define TY_DAYS_CAUSES 65u
+#define TY_DAYS_CAUSES 66u
 
 struct ty_days {
     uint32_t n_causes;
     struct ty_days_cause cause[TY_DAYS_CAUSES];
-    double rate;            /* failures a second, sum over causes; 0: none */
+    bool evicts;            /* the last cause is hosts that are found slow: not a failure */
+    double rate;            /* failures a second, sum over causes but that; 0: none */
     double shape;           /* of the Weibull distribution of times between them; 1: exponential */
     double every_s;         /* work between checkpoints; may be infinite */
     double stall_s;         /* of each */
@@ -63,6 +67,7 @@ struct ty_days {
     double planned_every_s, planned_s;  /* a stop begins so long after the last one, and lasts;
                                         * nothing is lost. 0: none */
     struct ty_replicas replicas;
+    struct ty_slow slow;
 };
 
 /* Told of each stretch of a history, in rising order without holes; LOST is told as WORK until it

@@ -39,6 +39,23 @@ static void add_causes(struct ty_days *d, const struct ty_fleet_options *o, uint
         add_cause(d, "nodes, healed", per_day * (1 - o->drained), wait_s, false, leaves);
     }
     add_cause(d, "job", o->job_failures_per_day, wait_s, false, false);
+    d->evicts = o->stragglers.per_1000_node_days > 0 && o->stragglers.evict;
+    if (d->evicts) { /* known already: nothing is left to detect */
+        const double rate = d->rate;
+        add_cause(d, "slow host, evicted", o->stragglers.per_1000_node_days / 1000 * nodes,
+                  o->replace_s, true, leaves);
+        d->rate = rate;
+    }
+}
+
+static struct ty_slow slow_of(const struct ty_fleet_options *o, uint32_t nodes)
+{
+    return (struct ty_slow){
+        .rate = o->stragglers.per_1000_node_days / 1000 * nodes / TY_DAY_S,
+        .lost = o->stragglers.slow_by / (1 + o->stragglers.slow_by),
+        .found_s = o->stragglers.evict ? o->stragglers.found_s : INFINITY,
+        .drift = log1p(o->stragglers.drift_per_day) / TY_DAY_S,
+    };
 }
 
 /* What leaves at a time, of a job with room for two of them. */
@@ -74,6 +91,7 @@ static struct ty_days days_of(const struct ty_fleet_options *o, uint32_t nodes, 
         .planned_every_s = stops ? TY_DAY_S / o->planned.per_day - o->planned.each_s : 0,
         .planned_s = stops ? o->planned.each_s : 0,
         .replicas = replicas_of(o, nodes, gpus),
+        .slow = slow_of(o, nodes),
     };
     add_causes(&d, o, nodes);
     return d;
@@ -162,6 +180,22 @@ static void share_with_replicas(struct ty_fleet_job *job)
     share[TY_FLEET_REPLICAS] = job->elastic.replicas;
 }
 
+/* What slow steps lose of the work that is kept. */
+static void share_with_slow(struct ty_fleet_job *job)
+{
+    const struct ty_days *d = &job->days;
+    const double *share = job->share, kept = share[TY_FLEET_WORK];
+    const double on = kept + share[TY_FLEET_CHECKPOINT] + share[TY_FLEET_LOST];
+    /* Of the time between planned stops what is work: nothing drifts while a job waits. */
+    const double stop_s =
+        d->planned_s > 0 ? d->planned_every_s * on / (1 - share[TY_FLEET_PLANNED]) : 0;
+    const struct ty_slow_shares s =
+        ty_slow_mean(&d->slow, &job->renewal, stop_s, d->evicts && d->replicas.n == 0);
+    job->share[TY_FLEET_SLOW] = kept * s.hosts;
+    job->share[TY_FLEET_DRIFT] = kept * s.drift;
+    job->share[TY_FLEET_WORK] -= kept * (s.hosts + s.drift);
+}
+
 void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32_t gpus,
                   struct ty_fleet_job *job)
 {
@@ -193,6 +227,7 @@ void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32
     if (d->replicas.n > 0) {
         share_with_replicas(job);
     }
+    share_with_slow(job);
 }
 
 double ty_fleet_cause_share(const struct ty_fleet_job *job, const struct ty_days_cause *cause)

@@ -55,13 +55,23 @@ uint32_t ty_fleet_sizes(const struct ty_fleet *f, struct ty_fleet_size size[TY_F
     return TY_FLEET_SIZES;
 }
 
+/* Goodput with so many hosts that become slow, checkpoints as often as in the job. */
+static double goodput(const struct ty_fleet *f, double per_1000_node_days, bool evict)
+{
+    struct ty_fleet_options o = f->options;
+    struct ty_fleet_job job;
+    o.stragglers.per_1000_node_days = per_1000_node_days;
+    o.stragglers.evict = evict;
+    o.checkpoint.every_s = f->job.days.every_s;
+    ty_fleet_job(&o, f->nodes, f->gpus, &job);
+    return job.share[TY_FLEET_WORK];
+}
+
 struct ty_fleet_slow_host ty_fleet_slow_host(const struct ty_fleet *f)
 {
-    const struct ty_fleet_options *o = &f->options;
-    const double per_day = o->stragglers.per_1000_node_days / 1000 * f->nodes;
-    const double found_s = (1 - 1 / (1 + o->stragglers.slow_by)) * o->stragglers.found_s;
-    const double restart_s = f->job.days.restart_s + f->job.days.every_s / 2;
-    const double slow_s = (1 - 1 / (1 + o->stragglers.slow_by)) * TY_DAY_S;
-    return (struct ty_fleet_slow_host){per_day, per_day * (found_s + restart_s) / TY_DAY_S,
-                                       restart_s < slow_s};
+    const double rate = f->options.stragglers.per_1000_node_days;
+    const bool evicts = f->options.stragglers.evict;
+    const double none = goodput(f, 0, evicts);
+    return (struct ty_fleet_slow_host){rate / 1000 * f->nodes, none - goodput(f, rate, evicts),
+                                       none - goodput(f, rate, !evicts), evicts};
 }

@@ -32,11 +32,12 @@ struct ty_fleet_size {
 /* Powers of two from 256 to 131,072 GPUs, spares enough, checkpoints as often as is best. */
 uint32_t ty_fleet_sizes(const struct ty_fleet *fleet, struct ty_fleet_size size[TY_FLEET_SIZES]);
 
-/* What a host that becomes slow costs, of the job's time: until it is found, then a restart without
- * it. 0: that is not asked about. `worth`: it is less than going on with it for a day. */
+/* What hosts that become slow cost by the closed form, of all time: waiting for them, and of
+ * restarts without them; `otherwise`: with the other policy (fleet.stragglers.evict). 0 a day: that
+ * is not asked about. */
 struct ty_fleet_slow_host {
-    double per_day, share;
-    bool worth;
+    double per_day, share, otherwise;
+    bool evicts;
 };
 struct ty_fleet_slow_host ty_fleet_slow_host(const struct ty_fleet *fleet);
 

@@ -59,6 +59,13 @@ static void stops_less(struct ty_fleet_options *o, struct ty_fleet_cause *cause,
     o->planned.per_day /= 2;
 }
 
+static void slow_found_sooner(struct ty_fleet_options *o, struct ty_fleet_cause *cause,
+                              uint32_t gpus)
+{
+    (void)cause, (void)gpus;
+    o->stragglers.found_s /= 2;
+}
+
 static double goodput(const struct ty_fleet *f, change_fn *change)
 {
     struct ty_fleet_options o = f->options;
@@ -86,6 +93,7 @@ uint32_t ty_fleet_changes(const struct ty_fleet *f, struct ty_fleet_change chang
         {"two more spare nodes", more_spares},
         {"a tenth fewer failures of nodes", fails_less},
         {"half as many planned stops", stops_less},
+        {"slow hosts found in half the time", slow_found_sooner},
     };
     uint32_t n = 0;
     for (size_t i = 0; i < TY_COUNT(rows); i++) {

@@ -97,6 +97,17 @@ static void put_sizes_json(struct ty_json *j, const struct ty_fleet *f)
     ty_json_end(j);
 }
 
+static void put_slow_json(struct ty_json *j, const struct ty_fleet *f)
+{
+    const struct ty_fleet_slow_host slow = ty_fleet_slow_host(f);
+    ty_json_object(j, "slow_hosts");
+    ty_json_real(j, "per_day", slow.per_day);
+    ty_json_bool(j, "evicted", slow.evicts);
+    ty_json_real(j, "loss", slow.share);
+    ty_json_real(j, "loss_otherwise", slow.otherwise);
+    ty_json_end(j);
+}
+
 static void put_json(struct ty_text *t, const struct ty_fleet *f)
 {
     const struct ty_fleet_job *job = &f->job;
@@ -126,6 +137,7 @@ static void put_json(struct ty_text *t, const struct ty_fleet *f)
     put_causes_json(&j, f);
     put_changes_json(&j, f);
     put_sizes_json(&j, f);
+    put_slow_json(&j, f);
     ty_json_object(&j, "monte_carlo");
     ty_json_real(&j, "goodput", f->played.share[TY_FLEET_WORK]);
     ty_json_real(&j, "standard_error", f->played.standard_error);
@@ -182,7 +194,7 @@ static void put_causes(struct ty_text *t, const struct ty_fleet *f)
         const size_t n = strlen(d->cause[i].name) + 1;
         widest = n > widest ? n : widest;
     }
-    if (d->rate > 0) {
+    if (d->rate > 0 || d->evicts) {
         ty_text_add(t, "\nwhat fails");
         ty_text_pad(t, widest + 3);
         ty_text_add(t, "%8s %15s\n", "a day", "of the time");
@@ -234,10 +246,11 @@ static void put_sizes(struct ty_text *t, const struct ty_fleet *f)
     }
     if (slow.per_day > 0) {
         ty_text_add(t,
-                    "hosts that become slow: %.2f a day, %.3f %% of the time to find and replace "
-                    "them; %s\n",
-                    slow.per_day, 100 * slow.share,
-                    slow.worth ? "worth a restart" : "a restart costs more than a slow day");
+                    "hosts that become slow: %.2f a day, %s; they take %.3f %% of the time, and "
+                    "%.3f %% if they %s\n",
+                    slow.per_day, slow.evicts ? "evicted when they are found" : "left alone",
+                    100 * slow.share, 100 * slow.otherwise,
+                    slow.evicts ? "were left alone" : "were evicted");
     }
 }
 

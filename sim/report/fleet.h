@@ -18,13 +18,24 @@ void ty_fleet_chrome(struct ty_text *text, const struct ty_fleet *fleet,
 void ty_fleet_svg(struct ty_text *text, const struct ty_fleet *fleet,
                   const struct ty_fleet_history *history);
 
-/* Of the page and the legend: in words, and its colour. */
-/* Whether a job can be in that state: what only elastic ones know is left out for others. */
+/* Whether a job can be in that state: what only elastic ones know, or ones with hosts that become
+ * slow or launches that drift, is left out for others. */
 static inline bool ty_fleet_knows(const struct ty_fleet *f, int state)
 {
-    return state != TY_FLEET_REPLICAS || f->job.days.replicas.n > 0;
+    const struct ty_days *d = &f->job.days;
+    return state == TY_FLEET_REPLICAS ? d->replicas.n > 0
+           : state == TY_FLEET_SLOW   ? d->slow.rate > 0
+           : state == TY_FLEET_DRIFT  ? d->slow.drift > 0
+                                      : true;
 }
 
+/* Whether it is a stretch of time, and has a colour: slow steps are part of the work. */
+static inline bool ty_fleet_lasts(const struct ty_fleet *f, int state)
+{
+    return state != TY_FLEET_SLOW && state != TY_FLEET_DRIFT && ty_fleet_knows(f, state);
+}
+
+/* Of the page and the legend: in words, and its colour. */
 const char *ty_fleet_state_words(enum ty_fleet_state state);
 const char *ty_fleet_colour(enum ty_fleet_state state);
 

@@ -73,7 +73,7 @@ void ty_fleet_gantt(struct ty_text *t, const struct ty_fleet *f, const struct ty
                 h->length_s > lines * TY_DAY_S ? "... the days after these are not shown\n" : "",
                 (unsigned long long)h->sums.failures, 100 * h->sums.s[TY_FLEET_WORK] / h->length_s);
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
-        if (i != TY_FLEET_CHECKPOINT && ty_fleet_knows(f, i)) {
+        if (i != TY_FLEET_CHECKPOINT && ty_fleet_lasts(f, i)) {
             ty_text_add(t, "%s %c %s", i > 0 ? "," : "", letters[i],
                         ty_fleet_state_words((enum ty_fleet_state)i));
         }

@@ -53,7 +53,7 @@ static void put_legend(struct ty_text *out, const struct ty_fleet *f)
     double x = LEFT;
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
         const char *words = ty_fleet_state_words((enum ty_fleet_state)i);
-        if (i != TY_FLEET_CHECKPOINT && ty_fleet_knows(f, i)) {
+        if (i != TY_FLEET_CHECKPOINT && ty_fleet_lasts(f, i)) {
             ty_text_add(out, "<rect x=\"%.1f\" y=\"64\" width=\"12\" height=\"12\" fill=\"%s\"/>\n",
                         x, ty_fleet_colour((enum ty_fleet_state)i));
             ty_axes_text(out, x + 17, 75, "start", words);

@@ -173,6 +173,42 @@ class Suite(Test):
         self.check("nor the only one", one.returncode == 3 and "there is one replica" in one.stderr
                    and "layout.data of 2 or more" in one.stderr, one)
 
+    def slow(self):
+        """Hosts that become slow, by both policies; launches that drift."""
+        def fleet(*sets):
+            words = [w for s in sets for w in ("--set", s)]
+            return json.loads(self.trainyard("fleet", "fleet.yaml", "--stats", "json", *words).stdout)
+        off, rate = fleet(), "fleet.stragglers.per_1000_node_days=500"
+        self.check("nothing is slow that is not said to be", off["loss"]["slow_hosts"] == 0
+                   and off["loss"]["drift"] == 0 and off["slow_hosts"]["loss"] == 0
+                   and not any("slow" in c["name"] for c in off["causes"]), off)
+        evicted, alone = fleet(rate), fleet(rate, "fleet.stragglers.evict=false")
+        for one in (evicted, alone, fleet(rate, "fleet.stragglers.drift_per_day=10 %")):
+            played = one["monte_carlo"]
+            self.check("slow steps are a loss among the others",
+                       abs(sum(one["loss"].values()) + one["goodput"] - 1) < 1e-12
+                       and abs(sum(played["loss"].values()) + played["goodput"] - 1) < 1e-12
+                       and abs(played["goodput"] - one["goodput"]) < 4 * played["standard_error"]
+                       and abs(played["loss"]["slow_hosts"] / one["loss"]["slow_hosts"] - 1) < 0.1,
+                       one)
+        # 1 a day: for an hour 10 % longer, which is 1/11 of it; then the restart.
+        self.check("an evicted host was slow until it was found",
+                   abs(evicted["loss"]["slow_hosts"] / evicted["goodput"] / (1 / 24 / 11) - 1) < 0.05
+                   and close(evicted["causes"][-1]["per_day"], 1)
+                   and evicted["causes"][-1]["loss"] * 86400 >= evicted["restart_s"] * 0.9, evicted)
+        self.check("each policy tells what the other costs", alone["slow_hosts"]["evicted"] is False
+                   and alone["slow_hosts"]["loss"] > evicted["slow_hosts"]["loss"] > 0
+                   and close(evicted["goodput"] + evicted["slow_hosts"]["loss"],
+                             fleet(f"fleet.checkpoint={evicted['checkpoint_interval_s']} s")["goodput"]),
+                   (alone["slow_hosts"], evicted["slow_hosts"]))
+        drift = [fleet(f"fleet.stragglers.drift_per_day={d} %", "fleet.planned=1",
+                       "fleet.failures_per_1000_node_days=0", "fleet.job_failures_per_day=0")
+                 for d in (0, 5)]
+        day = (86400 - 600) / 86400
+        mean = (1 - 1.05 ** -day) / (math.log(1.05) * day)
+        self.check("launches that drift, from stop to stop",
+                   close(drift[1]["goodput"], drift[0]["goodput"] * mean), drift)
+
     def checkpoints(self):
         def fleet(*sets):
             words = [w for s in sets for w in ("--set", s)]
@@ -281,6 +317,7 @@ def main():
         suite.page()
         suite.days()
         suite.elastic()
+        suite.slow()
         suite.checkpoints()
         suite.causes()
         suite.pictures()

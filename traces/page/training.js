@@ -1,7 +1,8 @@
 /* training.js - the weeks around a step, of run files that have a section `fleet`. */
 
 const LOSSES = {checkpoints: 'checkpoints', lost_work: 'lost work', detect: 'detect', restart: 'restart', spares: 'spares',
-  replicas: 'replicas', planned: 'planned'};
+  replicas: 'replicas', planned: 'planned',
+  slow_hosts: 'slow hosts', drift: 'drifting launches'};
 
 function lossesTable(fleet, name) {
   const played = fleet.monte_carlo, parts = Object.keys(fleet.loss).filter((key) => fleet.loss[key] > 0 || played.loss[key] > 0);
