@@ -60,7 +60,15 @@ static const char *word(int value)
 /* A preset brings its ZeRO stage, unless another one was asked for. */
 static int check_zero(struct ty_layout *l, const struct ty_section *section, struct ty_err *err)
 {
-    const uint32_t needed = systems[l->offload].zero;
+    const uint32_t needed = systems[l->offload].zero, most = l->framework.zero_in_pipeline;
+    if (needed > most && l->pipeline > 1) {
+        return ty_check_fail(section, "offload", err,
+                             "%s is made of ZeRO-%u, and with a pipeline (layout.pipeline is %u) "
+                             "framework %s goes up to %u (framework.zero_in_pipeline); write a "
+                             "layout.pipeline of 1, or none",
+                             ty_offload_words[l->offload].name, (unsigned)needed,
+                             (unsigned)l->pipeline, l->framework.preset, (unsigned)most);
+    }
     if (l->zero >= needed) {
         return 0;
     }
@@ -97,8 +105,10 @@ static int check_parameters(const struct ty_layout *l, const struct ty_section *
     if (l->offload_share < 1) {
         return ty_check_fail(section, "offload_share", err,
                              "%g: a share of the optimizer on the GPU needs parameters there, and "
-                             "layout.offload_parameters is %s; write 1, or parameters on gpu",
-                             l->offload_share, word(h->parameters));
+                             "layout.offload_parameters is %s; write 1, or %s",
+                             l->offload_share, word(h->parameters),
+                             l->offload == TY_OFFLOAD_GEMINI ? "layout.offload zero-offload"
+                                                             : "parameters on gpu");
     }
     return 0;
 }

@@ -39,7 +39,8 @@ const char *ty_field_example(const struct ty_field *field)
     const char *text = field->fallback;
     const bool number =
         text != NULL && text[0] >= '0' && text[0] <= '9' && strpbrk(text, "123456789") != NULL;
-    return field->dim == TY_DIM_COUNT && number ? text : ty_dimension_example(field->dim);
+    const bool ranges = field->dim == TY_DIM_COUNT || field->dim == TY_DIM_SECONDS;
+    return ranges && number ? text : ty_dimension_example(field->dim);
 }
 
 /* "a, b, c". */

@@ -184,7 +184,8 @@ const struct ty_field *ty_section_field(const struct ty_section *section, const 
 /* True when the value is zero, empty or NULL. */
 bool ty_field_is_blank(const struct ty_section *section, const struct ty_field *field);
 
-/* A quantity as one would write it: of a bare number the default, which says more than any. */
+/* A quantity as one would write it: of a bare number or a time the default, which says more than
+ * any. */
 const char *ty_field_example(const struct ty_field *field);
 
 /* What a user may write, for messages and lists: "a whole number from 1 to 1024, such as 8",

@@ -5,6 +5,23 @@
 
 #include "model/block/memory.h"
 
+/* Seconds in which a GPU's share of states comes together in the memory of its host: what the GPU
+ * has over PCIe, and of what waits on the host already a copy in that memory, as the optimizer goes
+ * on. */
+static double copy_s(const struct ty_run *run, double gpu_B, double each)
+{
+    const struct ty_layout *layout = &run->config->layout;
+    const struct ty_host *host = &run->config->cluster.host;
+    const double given = run->config->fleet.checkpoint.copy_Bps;
+    const double weights =
+        layout->home.parameters == TY_HOME_GPU ? ty_memory_weight_bytes(layout) : 0;
+    const double optimizer = (1 - layout->home.share) * ty_memory_optimizer_bytes(layout);
+    const double leaves = gpu_B * (weights + optimizer) / each;
+    const double memory_Bps = host->bandwidth / run->config->cluster.gpus_per_node;
+    return leaves / (given > 0 ? given : host->link / host->gpus_per_link) +
+           2 * (gpu_B - leaves) / memory_Bps; /* read and written */
+}
+
 struct ty_fleet_checkpoint ty_fleet_checkpoint(const struct ty_run *run)
 {
     const struct ty_layout *layout = &run->config->layout;
@@ -18,9 +35,7 @@ struct ty_fleet_checkpoint ty_fleet_checkpoint(const struct ty_run *run)
         most = fmax(most, run->lowered.stage[g].params);
     }
     c.gpu_bytes = c.bytes / ty_run_ranks(run) * most / (sum / p->n_gangs);
-    const double given = run->config->fleet.checkpoint.copy_Bps;
-    const struct ty_cluster *cluster = &run->config->cluster;
-    c.copy_s = c.gpu_bytes / (given > 0 ? given : cluster->host.link / cluster->host.gpus_per_link);
+    c.copy_s = copy_s(run, c.gpu_bytes, each);
     c.store_s = c.bytes / run->config->fleet.checkpoint.storage_Bps;
     return c;
 }

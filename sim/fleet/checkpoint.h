@@ -7,7 +7,7 @@
 struct ty_fleet_checkpoint {
     double bytes;     /* of all states, each parameter's once */
     double gpu_bytes; /* of the GPU that copies most: replicas share what they have in common */
-    double copy_s;    /* of that to the memory of its host */
+    double copy_s;    /* of that to the memory of its host, or of what is there already in it */
     double store_s;   /* of all to storage */
 };
 struct ty_fleet_checkpoint ty_fleet_checkpoint(const struct ty_run *run);

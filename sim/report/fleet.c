@@ -118,6 +118,7 @@ static void put_json(struct ty_text *t, const struct ty_fleet *f)
     ty_json_real(&j, "mfu", f->step.mfu);
     ty_json_whole(&j, "gpus", f->gpus);
     ty_json_whole(&j, "nodes", f->nodes);
+    ty_json_bool(&j, "fits", ty_run_fits(f->run));
     ty_json_real(&j, "mtbf_s", 1 / job->days.rate);
     ty_json_real(&j, "checkpoint_interval_s", job->days.every_s);
     ty_json_real(&j, "checkpoint_stall_s", job->days.store_stall_s);
@@ -277,6 +278,9 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
     ty_snprintf(line, sizeof(line), "%.1f %% in a step, %.1f %% of all time", 100 * f->step.mfu,
                 100 * f->goodput_mfu);
     put_line(t, "MFU", line);
+    if (!ty_run_fits(f->run)) {
+        put_line(t, "memory", "too little, so that there is no such step: see trainyard check");
+    }
     if (d->rate > 0) {
         ty_words_seconds(1 / d->rate, a, sizeof(a));
         ty_snprintf(line, sizeof(line), "%s, %.2f a day", a, d->rate * TY_DAY_S);

@@ -149,6 +149,9 @@ class Suite(Test):
         self.check("without failures checkpoints are all that is lost",
                    never["goodput"] == 3600 / 3630 and never["mtbf_s"] is None, never)
         again = [fleet(*rates, "run.seed=7").stdout for _ in range(2)]
+        small = self.trainyard("fleet", "fleet.yaml", "--set", "cluster.memory=2 GiB")
+        self.check("a step that does not fit is told, and the status", small.returncode == 1
+                   and "too little, so that there is no such step" in small.stdout, small.stdout)
         self.check("a seed gives the same days", again[0] == again[1] != fleet(*rates).stdout, again)
 
     def elastic(self):
@@ -223,6 +226,12 @@ class Suite(Test):
                    and close(one["checkpoint_durable_after_s"], 14 * parameters / 1e9), one)
         two = fleet("fleet.checkpoint.storage=1 GB/s", "fleet.checkpoint.copy=10 GB/s",
                     "fleet.checkpoint.async=false")
+        host = fleet("fleet.checkpoint.storage=1 GB/s", "fleet.checkpoint.copy=10 GB/s",
+                     "layout.offload=zero3-offload", "cluster.host.bandwidth=320 GB/s",
+                     "cluster.host.memory=10 TiB", "layout.pipeline=1")
+        self.check("what waits on the host is copied in its memory, read and written", close(
+            host["checkpoint_stall_s"],
+            host["checkpoint_gpu_bytes"] * 2 / (320e9 / 8)), host)
         self.check("or for all of it", two["checkpoint_durable_after_s"] == 0 and close(
             two["checkpoint_stall_s"],
             one["checkpoint_stall_s"] + one["checkpoint_durable_after_s"]), two)
