@@ -86,30 +86,23 @@ static void spend(struct play *p, enum ty_fleet_state state, double s)
     const double end_s = fmin(p->now_s + s, p->length_s);
     p->sums->s[state] += end_s - p->now_s;
     if (p->tell != NULL && end_s > p->now_s) {
-        p->tell(p->arg, state, p->now_s, end_s, 0);
+        p->tell(p->arg, state, p->now_s, end_s, 0, 0);
     }
     p->now_s = end_s;
 }
 
-/* Where a job is in its round of checkpoints, `y_s` after the round began that holds or precedes
- * the stretch: each but the last of `store_every` ends a period, the last one the round. */
-struct round {
-    double stored, taken; /* rounds that ended, checkpoints of all kinds */
-    double stall_s;       /* in them so far */
-};
-
-static struct round where(const struct ty_days *d, double y_s)
+struct ty_days_round ty_days_round(const struct ty_days *d, double y_s)
 {
     const double period_s = d->every_s + d->stall_s;
     const double round_s = d->store_every * period_s + d->store_stall_s;
     if (isinf(round_s)) {
-        return (struct round){.stored = 0};
+        return (struct ty_days_round){.stored = 0};
     }
     const double stored = floor(y_s / round_s), rest_s = y_s - stored * round_s;
     const double more = fmin(floor(rest_s / period_s), d->store_every - 1);
     const double taken = stored * d->store_every + more;
     const double work_s = taken * d->every_s + fmin(rest_s - more * period_s, d->every_s);
-    return (struct round){stored, taken, y_s - work_s};
+    return (struct ty_days_round){stored, taken, y_s - work_s};
 }
 
 /* How far into a round a stretch begins; periods may be infinite. */
@@ -121,7 +114,7 @@ static double begun_s(const struct play *p)
 /* Stalls of that. */
 static double begun_stall_s(const struct play *p)
 {
-    return p->into_s > 0 ? where(p->d, begun_s(p)).stall_s : p->memories * p->d->stall_s;
+    return p->into_s > 0 ? ty_days_round(p->d, begun_s(p)).stall_s : p->memories * p->d->stall_s;
 }
 
 /* Share of the replicas that work. */
@@ -153,7 +146,7 @@ static void spend_working(struct play *p, double s, double stall_s, double kept_
     p->sums->s[TY_FLEET_LOST] += part * (s - stall_s - kept_s);
     p->sums->s[TY_FLEET_REPLICAS] += (1 - part) * s;
     if (p->tell != NULL && s > 0) {
-        p->tell(p->arg, TY_FLEET_WORK, p->now_s, p->now_s + s, s - stall_s - kept_s);
+        p->tell(p->arg, TY_FLEET_WORK, p->now_s, p->now_s + s, s - stall_s - kept_s, begun_s(p));
     }
     p->now_s += s;
 }
@@ -162,7 +155,7 @@ static void spend_working(struct play *p, double s, double stall_s, double kept_
 static void work_on(struct play *p, double s)
 {
     const double before_s = begun_s(p);
-    const double stall_s = where(p->d, before_s + s).stall_s - begun_stall_s(p);
+    const double stall_s = ty_days_round(p->d, before_s + s).stall_s - begun_stall_s(p);
     spend_working(p, s, stall_s, s - stall_s);
     p->into_s += s;
 }
@@ -188,15 +181,16 @@ static bool work_and_fail(struct play *p, double s)
     const double y_s = begun_s(p) + s, stall_s = begun_stall_s(p);
     const bool within = p->into_s > 0; /* work of this round was done before this stretch */
     const double m = within ? 0 : p->memories, done_s = within ? begun_s(p) - stall_s : 0;
-    const struct round r = where(d, y_s);
+    const struct ty_days_round r = ty_days_round(d, y_s);
     const bool heals = survives(p);
-    const double durable = where(d, fmax(y_s - d->durable_after_s, 0)).stored * d->store_every;
+    const double durable =
+        ty_days_round(d, fmax(y_s - d->durable_after_s, 0)).stored * d->store_every;
     /* What storage is still being written from outlives the failure with the memory. */
     const double taken = heals ? r.taken : durable;
-    p->memories = heals ? (uint32_t)(r.taken - r.stored * d->store_every) : 0;
-    p->into_s = 0;
     const double kept_s = taken == m ? 0 : (taken - m) * d->every_s; /* no period may end */
     spend_working(p, s, r.stall_s - stall_s, kept_s - done_s);
+    p->memories = heals ? (uint32_t)(r.taken - r.stored * d->store_every) : 0;
+    p->into_s = 0;
     return heals;
 }
 

@@ -70,10 +70,19 @@ struct ty_days {
     struct ty_slow slow;
 };
 
+/* Where a job is in its round of checkpoints, `y_s` after the round began that holds or precedes a
+ * stretch of work: each but the last of `store_every` ends a period, the last one the round. */
+struct ty_days_round {
+    double stored, taken; /* rounds that ended, checkpoints of all kinds */
+    double stall_s;       /* in them so far */
+};
+struct ty_days_round ty_days_round(const struct ty_days *days, double y_s);
+
 /* Told of each stretch of a history, in rising order without holes; LOST is told as WORK until it
- * turns out to be lost, by `lost_s`, the length of its tail that is. */
+ * turns out to be lost, by `lost_s`, the length of its tail that is. Work begins `begun_s` into a
+ * round of checkpoints. */
 typedef void ty_days_fn(void *arg, enum ty_fleet_state state, double start_s, double end_s,
-                        double lost_s);
+                        double lost_s, double begun_s);
 
 struct ty_days_sums {
     double s[TY_N_FLEET_STATES]; /* add up to the time played */

@@ -10,6 +10,7 @@
 struct ty_fleet_stretch {
     enum ty_fleet_state state;
     double start_s, end_s;
+    double begun_s; /* of work: at its start, into a round of checkpoints */
 };
 
 struct ty_fleet_history {
@@ -24,7 +25,12 @@ struct ty_fleet_history {
 int ty_fleet_history(const struct ty_days *days, double length_s, uint64_t seed,
                      struct ty_fleet_history *history);
 
-/* The k-th checkpoint of a stretch of work: when it begins and ends; false: there is none. */
+/* Time in checkpoints from one time to another within a stretch of work. */
+double ty_fleet_stall_s(const struct ty_days *days, const struct ty_fleet_stretch *stretch,
+                        double from_s, double to_s);
+
+/* The k-th checkpoint of a stretch of work, from 0: when it begins and ends, as far as it lies in
+ * the stretch; false: there is none. */
 bool ty_fleet_checkpoint_at(const struct ty_days *days, const struct ty_fleet_stretch *stretch,
                             uint32_t k, double *begin_s, double *end_s);
 

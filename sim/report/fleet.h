@@ -6,11 +6,12 @@
 #include "sim/fleet/fleet.h"
 #include "sim/fleet/history.h"
 
-/* A line a day: what most of each quarter of an hour went to, failures before work. */
+/* A line a day: what most of each quarter of an hour went to, failures before checkpoints before
+ * work. */
 void ty_fleet_gantt(struct ty_text *text, const struct ty_fleet *fleet,
                     const struct ty_fleet_history *history);
 
-/* Slices for ui.perfetto.dev: what the job does, its checkpoints, failures; microseconds. */
+/* Slices for ui.perfetto.dev: work, checkpoints, failures, restarts; microseconds. */
 void ty_fleet_chrome(struct ty_text *text, const struct ty_fleet *fleet,
                      const struct ty_fleet_history *history);
 

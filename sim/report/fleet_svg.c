@@ -16,6 +16,7 @@
 #define GAP      3.0
 #define DAYS_MAX 60.0 /* drawn */
 #define PLOT     240.0
+#define SEEN     0.5 /* a checkpoint so wide is drawn */
 #define POINTS   160u
 #define WORD     128u
 
@@ -31,9 +32,29 @@ const char *ty_fleet_colour(enum ty_fleet_state state)
     return colours[state];
 }
 
+/* How long what is just wide enough to be seen takes. */
+static const double seen_s = SEEN / (RIGHT - LEFT) * TY_DAY_S;
+
+/* The shortest and longest checkpoint; 0: there is none. */
+static double longest_s(const struct ty_days *d)
+{
+    return isinf(d->every_s) ? 0 : d->stall_s + d->store_stall_s;
+}
+
+static double shortest_s(const struct ty_days *d)
+{
+    return d->store_every > 1 && !isinf(d->every_s) ? d->stall_s : longest_s(d);
+}
+
 static void put_head(struct ty_text *out, const struct ty_fleet *f, double height)
 {
-    char word[WORD];
+    char word[WORD], note[WORD] = "";
+    const double shortest = shortest_s(&f->job.days);
+    if (shortest > 0 && shortest < seen_s) {
+        (void)ty_snprintf(note, sizeof(note),
+                          "; checkpoints under %.0f s are not drawn (%.2g %% of the time)", seen_s,
+                          100 * f->job.share[TY_FLEET_CHECKPOINT]);
+    }
     ty_axes_begin(out, WIDTH, height);
     ty_text_add(out, "<text x=\"24\" y=\"30\" font-size=\"18\" font-weight=\"bold\">");
     ty_svg_put_escaped(out,
@@ -42,22 +63,23 @@ static void put_head(struct ty_text *out, const struct ty_fleet *f, double heigh
     ty_text_add(
         out,
         " on %u GPUs, day by day</text>\n<text x=\"24\" y=\"50\" fill=\"#555\">goodput %.2f "
-        "%%; %s between failures; seed %llu. trainyard %s</text>\n",
+        "%%; %s between failures; seed %llu. trainyard %s%s</text>\n",
         (unsigned)f->gpus, 100 * f->job.share[TY_FLEET_WORK],
         f->job.days.rate > 0 ? word : "for ever", (unsigned long long)f->run->config->run.seed,
-        ty_version());
+        ty_version(), note);
 }
 
 static void put_legend(struct ty_text *out, const struct ty_fleet *f)
 {
-    double x = LEFT;
+    double x = 24; /* all of them fit into a line */
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
         const char *words = ty_fleet_state_words((enum ty_fleet_state)i);
-        if (i != TY_FLEET_CHECKPOINT && ty_fleet_lasts(f, i)) {
+        const bool seen = i != TY_FLEET_CHECKPOINT || longest_s(&f->job.days) >= seen_s;
+        if (seen && ty_fleet_lasts(f, i)) {
             ty_text_add(out, "<rect x=\"%.1f\" y=\"64\" width=\"12\" height=\"12\" fill=\"%s\"/>\n",
                         x, ty_fleet_colour((enum ty_fleet_state)i));
             ty_axes_text(out, x + 17, 75, "start", words);
-            x += 40 + 6.6 * (double)strlen(words);
+            x += 26 + 6.5 * (double)strlen(words);
         }
     }
 }
@@ -80,13 +102,28 @@ static void put_stretch(struct ty_text *out, const struct ty_fleet_stretch *s, d
     }
 }
 
+/* Those that are wide enough. */
+static void put_checkpoints(struct ty_text *out, const struct ty_days *d,
+                            const struct ty_fleet_stretch *work, double days)
+{
+    struct ty_fleet_stretch s = {.state = TY_FLEET_CHECKPOINT};
+    for (uint32_t k = 0;
+         longest_s(d) >= seen_s && ty_fleet_checkpoint_at(d, work, k, &s.start_s, &s.end_s); k++) {
+        if (s.end_s - s.start_s >= seen_s) {
+            put_stretch(out, &s, days);
+        }
+    }
+}
+
 /* Returns where they end. */
-static double put_days(struct ty_text *out, const struct ty_fleet_history *h)
+static double put_days(struct ty_text *out, const struct ty_fleet *f,
+                       const struct ty_fleet_history *h)
 {
     const double days = fmin(ceil(h->length_s / TY_DAY_S), DAYS_MAX);
     char word[WORD];
     for (size_t i = 0; i < h->n; i++) {
         put_stretch(out, &h->item[i], days);
+        put_checkpoints(out, &f->job.days, &h->item[i], days);
     }
     for (double day = 0; day < days; day++) {
         if (days < 15 || fmod(day, 5) == 0) {
@@ -160,7 +197,7 @@ void ty_fleet_svg(struct ty_text *out, const struct ty_fleet *f, const struct ty
     const double plots = f->job.days.rate > 0 ? 2 : 0; /* nothing fails: nothing to choose */
     put_head(out, f, TOP + days * ROW + 40 + plots * (PLOT + 70));
     put_legend(out, f);
-    const double end = put_days(out, h);
+    const double end = put_days(out, f, h);
     if (plots > 0) {
         const double every = f->job.days.every_s;
         const struct ty_scale intervals = ty_scale_log(every / 30, every * 30, LEFT, RIGHT);

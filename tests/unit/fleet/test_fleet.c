@@ -252,8 +252,9 @@ START_TEST(spares_follow_erlang)
 END_TEST
 
 static void check_order(void *arg, enum ty_fleet_state state, double start_s, double end_s,
-                        double lost_s)
+                        double lost_s, double begun_s)
 {
+    (void)begun_s;
     double *const last = arg;
     ck_assert_double_eq(start_s, *last);
     ck_assert_double_gt(end_s, start_s);
