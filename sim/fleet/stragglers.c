@@ -40,6 +40,14 @@ static struct ty_stragglers stragglers_of(const struct ty_fleet *f)
                                   o->stragglers.slow_by, f->run->config->cluster.gpus_per_node};
 }
 
+double ty_fleet_slowest(const struct ty_fleet *f, bool slow_hosts)
+{
+    struct ty_stragglers s = stragglers_of(f);
+    s.slow_hosts = slow_hosts ? s.slow_hosts : 0;
+    s.slow_by = slow_hosts ? s.slow_by : 0;
+    return ty_slowest(&s, f->nodes);
+}
+
 uint32_t ty_fleet_sizes(const struct ty_fleet *f, struct ty_fleet_size size[TY_FLEET_SIZES])
 {
     const struct ty_stragglers s = stragglers_of(f);

@@ -20,6 +20,11 @@ struct ty_stragglers {
 /* Expected time of the slowest of so many hosts, 1 for a GPU as it should be. */
 double ty_slowest(const struct ty_stragglers *stragglers, double hosts);
 
+/* Of the job itself, with the slow hosts that its fleet has by fleet.stragglers, and without: the
+ * step that the fleet starts from has neither but what its run file puts into it (run.gpu_spread,
+ * cluster.exceptions). */
+double ty_fleet_slowest(const struct ty_fleet *fleet, bool slow_hosts);
+
 /* A job with its share of nodes: as it is, and with sizes around it. */
 struct ty_fleet_size {
     uint32_t gpus;

@@ -115,6 +115,8 @@ static void put_json(struct ty_text *t, const struct ty_fleet *f)
     ty_json_object(&j, NULL);
     ty_json_lines(&j);
     ty_json_real(&j, "step_time_s", f->step.step_s);
+    ty_json_real(&j, "step_slowest_gpu_s", f->step.step_s * ty_fleet_slowest(f, false));
+    ty_json_real(&j, "step_slow_hosts_s", f->step.step_s * ty_fleet_slowest(f, true));
     ty_json_real(&j, "mfu", f->step.mfu);
     ty_json_whole(&j, "gpus", f->gpus);
     ty_json_whole(&j, "nodes", f->nodes);
@@ -268,6 +270,19 @@ static void put_energy(struct ty_text *t, const struct ty_fleet *f)
     }
 }
 
+/* What the step would take that waits for the slowest of the job's GPUs. */
+static void put_slowest(struct ty_text *t, const struct ty_fleet *f)
+{
+    const double alike = ty_fleet_slowest(f, false), slow = ty_fleet_slowest(f, true);
+    char a[64], b[64], line[160];
+    ty_words_seconds(f->step.step_s * alike, a, sizeof(a));
+    ty_words_seconds(f->step.step_s * slow, b, sizeof(b));
+    if (slow > 1) {
+        ty_snprintf(line, sizeof(line), "up to %s by its slowest GPU, %s with slow hosts", a, b);
+        put_line(t, "where it waits", line);
+    }
+}
+
 static void put_table(struct ty_text *t, const struct ty_fleet *f)
 {
     const struct ty_days *d = &f->job.days;
@@ -275,6 +290,7 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
     ty_report_head(f->run, t);
     ty_words_seconds(f->step.step_s, a, sizeof(a));
     put_line(t, "step time", a);
+    put_slowest(t, f);
     ty_snprintf(line, sizeof(line), "%.1f %% in a step, %.1f %% of all time", 100 * f->step.mfu,
                 100 * f->goodput_mfu);
     put_line(t, "MFU", line);

@@ -182,6 +182,11 @@ class Suite(Test):
         def fleet(*sets):
             words = [w for s in sets for w in ("--set", s)]
             return json.loads(self.trainyard("fleet", "fleet.yaml", "--stats", "json", *words).stdout)
+        spread = fleet("fleet.stragglers=0 %", "fleet.stragglers.slow_hosts=20 %",
+                       "fleet.stragglers.slow_by=50 %")
+        self.check("the step may wait for one of two hosts that is slow", close(
+            spread["step_slow_hosts_s"], spread["step_time_s"] * (1 + 0.5 * (1 - 0.8 ** 2)))
+            and spread["step_slowest_gpu_s"] == spread["step_time_s"], spread)
         off, rate = fleet(), "fleet.stragglers.per_1000_node_days=500"
         self.check("nothing is slow that is not said to be", off["loss"]["slow_hosts"] == 0
                    and off["loss"]["drift"] == 0 and off["slow_hosts"]["loss"] == 0
