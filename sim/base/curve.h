@@ -22,7 +22,8 @@ int ty_curve_init(struct ty_curve *curve, const double *x, const double *y, uint
 /* y at x; below the first and above the last point, that point's y. */
 double ty_curve_at(const struct ty_curve *curve, double x);
 
-/* From here on GSL reports by what its functions return, and ends no process. */
+/* From here on GSL reports by what its functions return, and ends no process: said when a
+ * configuration begins, without which nothing is done, and by what is also used alone. */
 void ty_gsl_quiet(void);
 
 #endif

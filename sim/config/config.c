@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/orders/text.h"
+#include "sim/base/curve.h"
 #include "sim/base/file.h"
 #include "sim/config/jobs.h"
 #include "sim/config/load.h"
@@ -52,6 +53,7 @@ void ty_config_point(struct ty_config *config)
 
 int ty_config_init(struct ty_config *config, struct ty_err *err)
 {
+    ty_gsl_quiet(); /* here, for nothing is done without a configuration */
     *config = (struct ty_config){.arena = {0}};
     const struct ty_section tables[] = {
         [TY_SECTION_CLUSTER] = {.fields = ty_cluster_fields, .n_fields = ty_n_cluster_fields},

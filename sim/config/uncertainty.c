@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/curve.h"
 #include "sim/base/number_text.h"
 #include "sim/config/config.h"
 

@@ -25,7 +25,8 @@ enum draw {
     DRAW_RESTART,
     DRAW_HEALS,
     DRAW_CAUSE,
-    DRAW_REPLICA
+    DRAW_REPLICA,
+    DRAW_STOP = 6 /* 5 is that of slow.c */
 };
 
 struct play {
@@ -39,8 +40,9 @@ struct play {
     struct ty_days_sums *sums;
 
     double now_s;
-    double life_s; /* until the next failure, of time that counts */
-    double next_stop_s;
+    double life_s;      /* until the next failure, of time that counts */
+    double next_stop_s; /* when it falls due */
+    uint64_t stops;
     uint64_t drawn;    /* failures, also of what is away */
     uint32_t memories; /* checkpoints since the last to storage from where work goes on */
     double into_s;     /* further than that, when a replica left or returned */
@@ -53,10 +55,21 @@ struct play {
 };
 
 /* In (0, 1). */
+static double uniform_of(const struct play *p, uint64_t drawn, enum draw what)
+{
+    const uint64_t bits = ty_hash4(p->seed, p->number, drawn, what);
+    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
+}
+
 static double uniform(const struct play *p, enum draw what)
 {
-    const uint64_t bits = ty_hash4(p->seed, p->number, p->drawn, what);
-    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
+    return uniform_of(p, p->drawn, what);
+}
+
+/* Until a planned stop, of the time outside of them. */
+static double draw_stop(struct play *p)
+{
+    return p->d->planned_every_s * -log(uniform_of(p, p->stops++, DRAW_STOP));
 }
 
 static double draw_life(const struct play *p, enum draw what)
@@ -337,11 +350,13 @@ static void play_on(struct play *p)
         p->life_s -= back_s;
         regroup(p);
     } else {
-        work(p, stop_s);
-        p->life_s -= stop_s;
+        if (stop_s > 0) { /* else it fell due while nothing ran, and has nothing to save */
+            work(p, stop_s);
+            p->life_s -= stop_s;
+        }
         if (p->now_s < p->length_s) {
             spend(p, TY_FLEET_PLANNED, p->d->planned_s);
-            p->next_stop_s = p->now_s + p->d->planned_every_s;
+            p->next_stop_s += p->d->planned_s + draw_stop(p);
             ty_slow_fresh(&p->slow);
         }
     }
@@ -383,7 +398,7 @@ int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64
     p.rarer = rarer(d);
     ty_slow_begin(&p.slow, &d->slow, seed, number);
     p.life_s = draw_life(&p, DRAW_LIFE);
-    p.next_stop_s = d->planned_s > 0 ? d->planned_every_s : INFINITY;
+    p.next_stop_s = d->planned_every_s > 0 ? draw_stop(&p) : INFINITY;
     while (p.now_s < length_s) {
         play_on(&p);
     }
@@ -434,7 +449,7 @@ int ty_days_mean(const struct ty_days *d, double length_s, uint64_t seed, uint32
         const double off = m.sums[i].s[TY_FLEET_WORK] / length_s - mean->share[TY_FLEET_WORK];
         squares += off * off;
     }
-    mean->standard_error = runs > 1 ? sqrt(squares / (runs - 1) / runs) : 0;
+    mean->standard_error = runs > 1 ? sqrt(squares / (runs - 1) / runs) : NAN;
     mean->failures_per_day = failures / runs / length_s * TY_DAY_S;
     free(m.sums);
     free(m.code);

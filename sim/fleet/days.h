@@ -64,8 +64,9 @@ struct ty_days {
     double restart_s, memory_restart_s; /* from storage, from memory */
     double repair_s;                    /* of a node */
     uint32_t spares;                    /* TY_FLEET_SPARES_ENOUGH: never too few */
-    double planned_every_s, planned_s;  /* a stop begins so long after the last one, and lasts;
-                                        * nothing is lost. 0: none */
+    double planned_every_s, planned_s;  /* mean time from a stop to the next, exponential, and its
+                                        * length; nothing is lost. 0: none. One that falls due
+                                        * while nothing runs is held before work goes on */
     struct ty_replicas replicas;
     struct ty_slow slow;
 };
@@ -97,7 +98,7 @@ int ty_days_play(const struct ty_days *days, double length_s, uint64_t seed, uin
  * whatever the threads. 0 or TY_ENOMEM. */
 struct ty_days_mean {
     double share[TY_N_FLEET_STATES]; /* add up to 1 */
-    double standard_error;           /* of share[TY_FLEET_WORK]; 0: one history */
+    double standard_error;           /* of share[TY_FLEET_WORK]; NaN: one history tells none */
     double failures_per_day;
 };
 int ty_days_mean(const struct ty_days *days, double length_s, uint64_t seed, uint32_t runs,

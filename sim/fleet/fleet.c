@@ -132,6 +132,7 @@ static struct ty_renewal renewal_of(const struct ty_days *d)
         .durable_after_s = d->durable_after_s,
         .wait_s = wait_s,
         .restart_s = d->restart_s,
+        .stops = d->planned_every_s > 0 ? 1 / d->planned_every_s : 0,
         .store_every = d->store_every,
         .memory_stall_s = d->stall_s,
         .from_memory = d->from_memory,
@@ -184,13 +185,9 @@ static void share_with_replicas(struct ty_fleet_job *job)
 static void share_with_slow(struct ty_fleet_job *job)
 {
     const struct ty_days *d = &job->days;
-    const double *share = job->share, kept = share[TY_FLEET_WORK];
-    const double on = kept + share[TY_FLEET_CHECKPOINT] + share[TY_FLEET_LOST];
-    /* Of the time between planned stops what is work: nothing drifts while a job waits. */
-    const double stop_s =
-        d->planned_s > 0 ? d->planned_every_s * on / (1 - share[TY_FLEET_PLANNED]) : 0;
+    const double kept = job->share[TY_FLEET_WORK];
     const struct ty_slow_shares s =
-        ty_slow_mean(&d->slow, &job->renewal, stop_s, d->evicts && d->replicas.n == 0);
+        ty_slow_mean(&d->slow, &job->renewal, d->evicts && d->replicas.n == 0);
     job->share[TY_FLEET_SLOW] = kept * s.hosts;
     job->share[TY_FLEET_DRIFT] = kept * s.drift;
     job->share[TY_FLEET_WORK] -= kept * (s.hosts + s.drift);

@@ -20,7 +20,13 @@
  *
  * a round of k periods with their product, and rounds are to each other what periods are above:
  * also exact, but for w, of which the failures that storage heals are counted. q = 0, k = 1 is the
- * formula above. */
+ * formula above.
+ *
+ * Planned stops come at a constant rate p, too: each saves all, and a round begins anew. Then work
+ * ends at rate 1/M + p, and the share p / (1/M + p) of what it had not stored stays. A stop that
+ * falls due while the job does not run is held before it runs again, and saves nothing: what all of
+ * them take is a share of the time that is known without this, and the shares here are those of
+ * the rest. */
 #ifndef TY_FLEET_RENEWAL_H
 #define TY_FLEET_RENEWAL_H
 
@@ -33,6 +39,7 @@ struct ty_renewal {
     double durable_after_s; /* w: it is of no use until so long after that; at most a round */
     double wait_s;          /* D: mean time until a restart may begin */
     double restart_s;       /* R: until work goes on */
+    double stops;           /* planned ones a second outside of them, p; 0: none */
     /* Two levels: */
     uint32_t store_every;    /* k, from 1 */
     double memory_stall_s;   /* of every checkpoint; those to storage stall for both */
@@ -47,8 +54,8 @@ struct ty_renewal_shares {
 struct ty_renewal_shares ty_renewal_shares(const struct ty_renewal *renewal);
 
 /* The interval of most goodput, whatever every_s is: of one level M (1 + W0(-e^(-1 - C/M))) with
- * the main branch of Lambert's function, which neither wait, restart nor durability change; of two
- * found by search. Infinite without failures. */
+ * the main branch of Lambert's function, which neither wait, restart nor durability change; of two,
+ * and with planned stops, found by search up to 100 M. Infinite without failures. */
 double ty_best_interval(const struct ty_renewal *renewal);
 
 /* Its approximations of one level by Young (1974) and Daly (2006): sqrt(2 C M), and more terms, for

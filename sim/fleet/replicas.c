@@ -68,7 +68,7 @@ struct ty_replicas_mean ty_replicas_mean(const struct ty_replicas *r, double loa
         double p = enough ? lacking == 0 : 0;
         const uint32_t from = lacking == 0 ? 0 : spares + (lacking - 1) * r->nodes + 1;
         for (uint32_t k = from; !enough && k <= spares + lacking * r->nodes; k++) {
-            p += gsl_ran_poisson_pdf(k, repairs);
+            p += repairs > 0 ? gsl_ran_poisson_pdf(k, repairs) : k == 0;
         }
         seen += p;
         for (uint32_t k = 0; k + lacking + r->least <= r->n; k++) {

@@ -21,29 +21,31 @@ static double slow_and_kept(const struct ty_slow *s, double period_s, double aft
     return isinf(period_s) ? 0 : (reached - none) / period_s;
 }
 
-/* Of work that is kept the mean of e^(-rate x), x being the time since the job began anew: whole
- * periods after a restart, or what a planned stop leaves of them. */
-static double since_fresh(const struct ty_renewal *r, double planned_every_s, double rate)
+/* Of work that is kept the mean of e^(-rate x), x being the time since the job began anew, which it
+ * does `ends` times a second: of whole periods that end by failures, and of all that stops end. */
+static double since_fresh(const struct ty_renewal *r, double rate)
 {
     const double a = r->every_s + r->memory_stall_s + r->stall_s / r->store_every;
+    const double ends = r->rate + r->stops;
+    if (!(rate > 0 && ends > 0)) {
+        return rate > 0 ? 0 : 1;
+    }
     const double in = mean_exp(rate * a);
-    const double periods = !(r->rate > 0) ? 0
-                           : isinf(a)     ? 1
-                                          : expm1(-a * r->rate) / expm1(-a * (r->rate + rate));
-    const double stop = planned_every_s > 0 ? mean_exp((r->rate + rate) * planned_every_s) : 0;
-    return rate > 0 ? stop + (1 - stop) * in * periods : 1;
+    const double periods = isinf(a) ? 1 : expm1(-a * ends) / expm1(-a * (ends + rate));
+    const double kept = isinf(a) ? 0 : r->rate * a * exp(-a * ends) / -expm1(-a * ends);
+    const double stops = r->stops / ends, all = kept + stops;
+    return all > 0 ? (kept * in * periods + stops * ends / (ends + rate)) / all : in * periods;
 }
 
-struct ty_slow_shares ty_slow_mean(const struct ty_slow *s, const struct ty_renewal *r,
-                                   double planned_every_s, bool undone)
+struct ty_slow_shares ty_slow_mean(const struct ty_slow *s, const struct ty_renewal *r, bool undone)
 {
-    const double together = since_fresh(r, planned_every_s, s->drift);
+    const double together = since_fresh(r, s->drift);
     const struct ty_slow_shares drifts = {.drift = 1 - together};
     if (!(s->rate > 0)) {
         return drifts;
     }
     if (isinf(s->found_s)) { /* none is slow yet: e^(-r x) */
-        const double well = since_fresh(r, planned_every_s, s->drift + s->rate);
+        const double well = since_fresh(r, s->drift + s->rate);
         return (struct ty_slow_shares){s->lost * (together - well), drifts.drift};
     }
     double slow = -expm1(-s->rate * s->found_s);

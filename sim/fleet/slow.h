@@ -35,12 +35,11 @@ struct ty_slow_shares {
     double hosts, drift;
 };
 
-/* In closed form, of a job that restarts by `renewal` and stops after each planned_every_s of
- * work, 0: never.
- * `undone`: evictions are among its failures. Exact with one level of checkpoints, and for what a
- * restart ends (hosts left alone, drift) without planned stops or without failures. */
+/* In closed form, of a job that restarts and stops by `renewal`. `undone`: evictions are among its
+ * failures; what of them planned stops keep is left out. Else exact with one level of checkpoints
+ * that are durable at once. */
 struct ty_slow_shares ty_slow_mean(const struct ty_slow *slow, const struct ty_renewal *renewal,
-                                   double planned_every_s, bool undone);
+                                   bool undone);
 
 /* Played: a history, beginning with no slow host. */
 struct ty_slow_play {

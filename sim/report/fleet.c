@@ -182,10 +182,14 @@ static void put_states(struct ty_text *t, const struct ty_fleet *f)
         ty_snprintf(closed, sizeof(closed), "%.3f %%", 100 * f->job.share[i]);
         ty_snprintf(played, sizeof(played), "%.3f %%", 100 * f->played.share[i]);
         ty_text_add(t, "  %-22s %14s  %10s", label, closed, played);
-        if (i == TY_FLEET_WORK) {
+        if (i == TY_FLEET_WORK && f->histories > 1) {
             ty_text_add(t, " +- %.3f", 100 * f->played.standard_error);
         }
         ty_text_add(t, "\n");
+    }
+    if (f->job.days.shape != 1) {
+        ty_text_add(t, "  (the closed form is that of failure_shape 1, not %g)\n",
+                    f->job.days.shape);
     }
 }
 

@@ -46,7 +46,8 @@ static double shortest_s(const struct ty_days *d)
     return d->store_every > 1 && !isinf(d->every_s) ? d->stall_s : longest_s(d);
 }
 
-static void put_head(struct ty_text *out, const struct ty_fleet *f, double height)
+static void put_head(struct ty_text *out, const struct ty_fleet *f,
+                     const struct ty_fleet_history *h, double height)
 {
     char word[WORD], note[WORD] = "";
     const double shortest = shortest_s(&f->job.days);
@@ -63,10 +64,10 @@ static void put_head(struct ty_text *out, const struct ty_fleet *f, double heigh
     ty_text_add(
         out,
         " on %u GPUs, day by day</text>\n<text x=\"24\" y=\"50\" fill=\"#555\">goodput %.2f "
-        "%%; %s between failures; seed %llu. trainyard %s%s</text>\n",
-        (unsigned)f->gpus, 100 * f->job.share[TY_FLEET_WORK],
-        f->job.days.rate > 0 ? word : "for ever", (unsigned long long)f->run->config->run.seed,
-        ty_version(), note);
+        "%% (closed form %.2f %%); %s between failures; seed %llu. trainyard %s%s</text>\n",
+        (unsigned)f->gpus, 100 * h->sums.s[TY_FLEET_WORK] / h->length_s,
+        100 * f->job.share[TY_FLEET_WORK], f->job.days.rate > 0 ? word : "for ever",
+        (unsigned long long)f->run->config->run.seed, ty_version(), note);
 }
 
 static void put_legend(struct ty_text *out, const struct ty_fleet *f)
@@ -195,7 +196,7 @@ void ty_fleet_svg(struct ty_text *out, const struct ty_fleet *f, const struct ty
 {
     const double days = fmin(ceil(h->length_s / TY_DAY_S), DAYS_MAX);
     const double plots = f->job.days.rate > 0 ? 2 : 0; /* nothing fails: nothing to choose */
-    put_head(out, f, TOP + days * ROW + 40 + plots * (PLOT + 70));
+    put_head(out, f, h, TOP + days * ROW + 40 + plots * (PLOT + 70));
     put_legend(out, f);
     const double end = put_days(out, f, h);
     if (plots > 0) {

@@ -128,8 +128,14 @@ class Suite(Test):
                                "fleet.checkpoint.durable_after=2 min", "fleet.spares=1",
                                "fleet.planned=0.5", "fleet.restart=300 s").stdout)
         mtbf = 86400 / (100 / 1000 * 2 + 0.5)
-        alone = (3600 * math.exp(-120 / mtbf) / ((mtbf + 600) * math.exp(300 / mtbf)
-                                                 * math.expm1(3630 / mtbf)))
+        # Of what work ends by: failures lose what is not durable, stops nothing.
+        stop = 172800 - 600
+        ends = 1 / mtbf + 1 / stop
+        durable = (1 / stop + math.exp(-120 * ends) / mtbf) / ends
+        part = (-math.expm1(-3600 * ends) / ends - 3600 * math.exp(-3630 * ends)) / stop / ends
+        kept = 3600 * durable * math.exp(-3630 * ends) + part
+        work = ends * kept / -math.expm1(-3630 * ends)
+        alone = work * mtbf / ((mtbf + 600) * math.exp(300 / mtbf))
         load = 0.1 * 2
         waits = load * load / 2 / (1 + load + load * load / 2)
         self.check("goodput is the closed form, without enough spares and planned stops",
@@ -169,6 +175,10 @@ class Suite(Test):
         self.check("two nodes of two replicas each, which are away on their own",
                    one["elastic_replicas"] == 2 and abs(one["goodput"] - 240 / 241) < 4e-5
                    and abs(sum(one["loss"].values()) + one["goodput"] - 1) < 1e-12, one)
+        healed = json.loads(fleet(apart, "layout.zero=0", "fleet.drained=0", "fleet.spares=2",
+                                  *rates).stdout)
+        self.check("and spares are nothing to nodes that a restart heals",
+                   healed["goodput"] == one["goodput"], healed)
         shared, states = fleet("layout.zero=0", *rates), fleet(apart, "layout.zero=1", *rates)
         self.check("not those that share nodes, nor those that share states", all(
             done.returncode == 3 and not done.stdout and "fleet.elastic: true, and no replica can "
@@ -214,7 +224,7 @@ class Suite(Test):
                        "fleet.failures_per_1000_node_days=0", "fleet.job_failures_per_day=0")
                  for d in (0, 5)]
         day = (86400 - 600) / 86400
-        mean = (1 - 1.05 ** -day) / (math.log(1.05) * day)
+        mean = 1 / (1 + math.log(1.05) * day)
         self.check("launches that drift, from stop to stop",
                    close(drift[1]["goodput"], drift[0]["goodput"] * mean), drift)
 
@@ -270,6 +280,40 @@ class Suite(Test):
         self.check("no energy without the node's power",
                    fleet("cluster.node_power=none")["energy_j_per_token"] is None, one)
 
+    def extremes(self):
+        """Figures, not a signal and not nan, where hardly anything is progress."""
+        memory = ("--set", "fleet.checkpoint.store_every=10", "--set",
+                  "fleet.checkpoint.from_memory=0.9")
+        often = ("--set", "fleet.failures_per_1000_node_days=20000")
+        stalled = ("--set", "fleet.checkpoint.store_every=60", "--set",
+                   "fleet.checkpoint.from_memory=1", "--set", "fleet.checkpoint.memory_stall=37.58 s",
+                   "--set", "fleet.failures_per_1000_node_days=99162")
+        rare = ("--set", "fleet.checkpoint.every=5 d", *often)
+        for sets in ((*memory, *often), stalled, rare):
+            done = self.trainyard("fleet", "fleet.yaml", "--stats", "json", "--runs", "2", *sets)
+            one = json.loads(done.stdout) if done.returncode == 0 else {"loss": {}, "goodput": None}
+            self.check(f"{sets[1]} has figures that add up to 1", one["goodput"] is not None
+                       and one["goodput"] > 0
+                       and abs(sum(one["loss"].values()) + one["goodput"] - 1) < 1e-12, done)
+            table = self.trainyard("fleet", "fleet.yaml", *sets).stdout
+            done = self.trainyard("fleet", "fleet.yaml", *sets, "--trace", "svg:far.svg", "-o", "null:")
+            picture = (self.folder / "far.svg").read_text() if done.returncode == 0 else "nan"
+            self.check("nothing of it is nan", table and "nan" not in table + picture, table)
+            done = self.trainyard("report", "fleet.yaml", *sets, "-o", "far.html")
+            self.check("its page is written, and nothing beside it", done.returncode == 0
+                       and not list(self.folder.glob("*.part*")), done.stderr)
+
+    def kinds(self):
+        """What is not known, and what is not exact, is not shown as if it were."""
+        one = json.loads(self.trainyard("fleet", "fleet.yaml", "--runs", "1", "--stats", "json").stdout)
+        table = self.trainyard("fleet", "fleet.yaml", "--runs", "1").stdout
+        self.check("one history has no standard error",
+                   one["monte_carlo"]["standard_error"] is None and "+-" not in table, table)
+        said = [self.trainyard("fleet", "fleet.yaml", "--set", f"fleet.failure_shape={k}").stdout
+                for k in (1, 0.7)]
+        self.check("a closed form for another shape of failures is told", "shape" not in said[0]
+                   and "closed form is that of failure_shape 1, not 0.7" in said[1], said[1])
+
     def pictures(self):
         sets = ("--set", "fleet.failures_per_1000_node_days=500", "--set", "fleet.spares=1", "--set",
                 "fleet.planned=0.3", "--days", "20", "-o", "null:")
@@ -290,6 +334,9 @@ class Suite(Test):
                    e["name"] == "checkpoint" for e in states) > 0, states[:5])
         stretches = sum(e["name"] not in ("checkpoint", a["name"]) and (
             e["name"] != "work" or a["name"] != "checkpoint") for a, e in zip(states, states[1:]))
+        played = lines[-1].split("goodput ")[1].split(";")[0]
+        self.check("the picture says what these days came to", f"goodput {played} (closed form"
+                   in (self.folder / "days.svg").read_text(), played)
         picture = xml.etree.ElementTree.parse(self.folder / "days.svg").getroot()
         self.check("the picture has a bar for every stretch, and two curves",
                    len(picture.findall("{*}rect")) >= stretches
@@ -360,6 +407,8 @@ def main():
         suite.slow()
         suite.checkpoints()
         suite.causes()
+        suite.extremes()
+        suite.kinds()
         suite.pictures()
         suite.wrong()
         print(f"1..{suite.n}")

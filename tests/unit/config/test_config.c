@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <gsl/gsl_errno.h>
+
 #include "sim/core/execute/execute.h"
 #include "sim/trainyard.h"
 #include "tests/unit/config_mistakes.h"
@@ -430,6 +432,17 @@ START_TEST(public_errors_carry_text_and_exit_status)
 }
 END_TEST
 
+START_TEST(with_a_configuration_gsl_ends_no_process)
+{
+    struct ty_config config;
+    struct ty_err err = {0};
+    ck_assert_int_eq(ty_config_init(&config, &err), 0);
+    ck_assert_msg(gsl_set_error_handler_off() != NULL,
+                  "a handler of its own, not GSL's that aborts");
+    ty_arena_release(&config.arena);
+}
+END_TEST
+
 TY_SUITE("config", values_come_from_presets_file_and_defaults, the_stronger_source_wins,
          set_can_choose_presets_and_lists, a_byte_order_mark_is_passed_over,
          a_section_may_be_empty_and_values_may_be_aliases,
@@ -437,4 +450,4 @@ TY_SUITE("config", values_come_from_presets_file_and_defaults, the_stronger_sour
          mistakes_of_all_sections_come_at_once, required_keys_are_asked_for_at_their_section,
          twenty_mistakes_are_shown, show_has_every_value_and_its_origin,
          every_preset_is_applied_without_a_complaint, the_digest_depends_on_values_and_nothing_else,
-         public_errors_carry_text_and_exit_status)
+         public_errors_carry_text_and_exit_status, with_a_configuration_gsl_ends_no_process)

@@ -34,7 +34,8 @@ START_TEST(slow_steps_cost_what_the_closed_form_says)
                 {20, 3600, 0, 900, 0, 0, 0, false, false},
                 {5, 3600, 2, 7200, 0, 0, 0, false, false},
                 {0, 3600, 1, 900, 100, 0, 0, true, false},
-                {10, 3600, 1, 900, 0, 2, 2e-3, false, false},
+                {10, 3600, 1, 900, 0, 2, 0, false, false},
+                {10, 3600, 1, 7200, 0, 8, 1e-4, false, false},
                 {20, 3600, 0, 900, 0, 0, 5e-4, true, true}};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct ty_fleet_options o = slow_options();
@@ -91,8 +92,8 @@ START_TEST(slow_steps_by_hand)
     ty_fleet_job(&o, 512, 4096, &none);
     o.stragglers.drift_per_day = 0.1;
     ty_fleet_job(&o, 512, 4096, &job);
-    /* Of 23 hours between stops that are 1.1^(1 / 24) longer each hour: the mean of 1.1^-t. */
-    const double day = 23.0 / 24, mean = (1 - pow(1.1, -day)) / (log(1.1) * day);
+    /* Stops in 23 hours of the mean, steps 1.1^(1 / 24) longer each hour: the mean of 1.1^-t. */
+    const double mean = 24 / 23.0 / (24 / 23.0 + log(1.1));
     ck_assert_double_eq_tol(job.share[TY_FLEET_WORK], none.share[TY_FLEET_WORK] * mean, 1e-12);
     o.stragglers.drift_per_day = 0;
     o.stragglers.evict = false;
