@@ -6,6 +6,7 @@
 #include "model/lower/offload.h"
 #include "model/lower/stages.h"
 #include "model/lower/window.h"
+#include "sim/base/noise.h"
 
 #include <string.h>
 
@@ -216,12 +217,13 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     return rc;
 }
 
-/* Computation of a rank on a slow GPU takes longer. */
+/* Computation of a rank on a slow GPU, or of a slow host, takes longer. */
 static int set_slow(struct ty_lowering *l)
 {
     const struct ty_cluster *cluster = l->in->cluster;
     const uint32_t n = l->out->grid.n_ranks;
-    if (cluster->exceptions == NULL || cluster->exceptions->gpu_speed == NULL) {
+    const bool given = cluster->exceptions != NULL && cluster->exceptions->gpu_speed != NULL;
+    if (!given && l->in->slow_hosts <= 0) {
         return 0;
     }
     double *slow = ty_arena_array(l->arena, double, n);
@@ -230,7 +232,9 @@ static int set_slow(struct ty_lowering *l)
     }
     bool any = false;
     for (uint32_t rank = 0; rank < n; rank++) {
-        slow[rank] = 1 / ty_exceptions_gpu_speed(cluster, ty_grid_gpu(&l->out->grid, rank));
+        slow[rank] = ty_noise_slow_host(l->in->slow_hosts, l->in->slow_by, l->in->seed,
+                                        ty_grid_node(&l->out->grid, rank)) /
+                     ty_exceptions_gpu_speed(cluster, ty_grid_gpu(&l->out->grid, rank));
         any = any || slow[rank] > 1;
     }
     l->out->program.slow_of = any ? slow : NULL;

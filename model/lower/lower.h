@@ -47,7 +47,8 @@ struct ty_lower_input {
     bool window; /* ranks that tell what all do are enough, where others repeat them (window.c) */
     bool told;   /* their traffic is going to be reported: means over members are rounded as if all
                   * of them had been looked at */
-    double jitter, gpu_spread; /* coefficient of variation, standard deviation; 0: none */
+    double jitter, gpu_spread;  /* coefficient of variation, standard deviation; 0: none */
+    double slow_hosts, slow_by; /* share of nodes whose GPUs take so much longer; 0: none */
     /* Asked for each pipeline rank in turn when the passes of its first step are made, before those
      * of all others are: what is not 0 ends the lowering. NULL: nothing is too large. */
     int (*allow)(const void *arg, const struct ty_lower_size *size, struct ty_err *err);

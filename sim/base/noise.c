@@ -40,6 +40,13 @@ double ty_noise_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_t c)
     return gsl_cdf_ugaussian_Pinv(u);
 }
 
+double ty_noise_slow_host(double share, double by, uint64_t seed, uint64_t host)
+{
+    /* One of the four words is far from those of normal draws. */
+    const double u = (double)(ty_hash4(seed, UINT64_MAX - 1, host, 0) >> 12) * 0x1p-52;
+    return u < share ? 1 + by : 1;
+}
+
 double ty_noise_lognormal(double cv, uint64_t seed, uint64_t a, uint64_t b, uint64_t c)
 {
     if (cv == 0.0) {

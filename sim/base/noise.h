@@ -27,6 +27,9 @@ uint64_t ty_hash_text(const char *text);
 /* A standard normal deviate for an identity, by GSL's inverse distribution function. */
 double ty_noise_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 
+/* 1 + by for the share of hosts that are drawn slow, 1 for the others. */
+double ty_noise_slow_host(double share, double by, uint64_t seed, uint64_t host);
+
 /* A log-normal factor with mean 1 and coefficient of variation cv (>= 0; 0 gives exactly 1). */
 double ty_noise_lognormal(double cv, uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 

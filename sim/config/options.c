@@ -88,6 +88,10 @@ const struct ty_field ty_run_fields[] = {
                "pass and layer"),
     RUN(gpu_spread, QUANTITY, .dim = TY_DIM_RATIO, .max = 0.2, .fallback = "none", .blank = "none",
         .doc = "standard deviation of a lasting factor per GPU on its compute times"),
+    RUN(slow_hosts, QUANTITY, .dim = TY_DIM_RATIO, .max = 1, .fallback = "none", .blank = "none",
+        .late = true, .doc = "share of nodes, drawn by run.seed, whose GPUs compute slower"),
+    RUN(slow_by, QUANTITY, .dim = TY_DIM_RATIO, .max = 10, .fallback = "10 %", .late = true,
+        .doc = "by which these take longer (MegaScale: some hosts, about 10 %)"),
     RUN(routing, STRING, .fallback = "balanced",
         .doc = "how tokens are spread over experts: balanced, uniform, dirichlet:CV, zipf:S or "
                "file:PATH, a CSV with columns layer, expert, load; drawn per layer and seed"),

@@ -18,6 +18,8 @@ struct ty_run_options {
     double jitter;       /* coefficient of variation of compute times; 0: none */
     const char *routing; /* of tokens to experts, as written: model/routing.h */
     double gpu_spread;   /* standard deviation of a lasting factor per GPU; 0: none */
+    double slow_hosts;   /* share of nodes that are drawn slow; 0: none */
+    double slow_by;      /* their GPUs take so much longer */
     int engine;          /* enum ty_engine */
     int detail;          /* enum ty_run_detail */
     double memory_limit; /* B that a run may take of this machine; 0: most of what it has */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "model/parallel.h"
+#include "sim/base/noise.h"
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
 #include "sim/core/analyse/crit.h"
@@ -211,6 +212,28 @@ static void put_slowest_draw(struct culprits *c)
     put_note(c, note);
 }
 
+/* How many of the nodes that compute are drawn slow. */
+static void put_slow_hosts(struct culprits *c)
+{
+    const struct ty_run_options *o = &c->run->config->run;
+    struct ty_config without = *c->run->config;
+    char label[64], note[64];
+    double gain = 0;
+    uint32_t slow = 0;
+    const uint32_t nodes = without.cluster.nodes;
+    for (uint32_t node = 0; node < nodes; node++) {
+        slow += ty_noise_slow_host(o->slow_hosts, 1, o->seed, node) > 1;
+    }
+    (void)ty_snprintf(label, sizeof(label), "slow_hosts %.3g %%", 100 * o->slow_hosts);
+    without.run.slow_hosts = 0;
+    if (put_cost(c, label, &without, &gain)) {
+        (void)ty_snprintf(note, sizeof(note), "%u of %u nodes, %.3g %% longer", (unsigned)slow,
+                          (unsigned)nodes, 100 * o->slow_by);
+        put_note(c, note);
+    }
+    ty_text_add(c->t, "\n");
+}
+
 static void put_dice(struct culprits *c)
 {
     const struct ty_config *config = c->run->config;
@@ -338,13 +361,17 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
     struct culprits c = {.run = run, .step_s = step_s, .t = t};
     const bool parts = config->cluster.exceptions != NULL;
     int rc = 0;
-    if (!parts && config->run.gpu_spread <= 0 && config->run.jitter <= 0 && !is_routed(run)) {
+    if (!parts && config->run.gpu_spread <= 0 && config->run.slow_hosts <= 0 &&
+        config->run.jitter <= 0 && !is_routed(run)) {
         return 0;
     }
     ty_text_add(t,
                 "whom the others wait for: what each cause adds to a step, by a run without it\n");
     if (parts) {
         put_together(&c, put_exceptions(&c, &arena));
+    }
+    if (config->run.slow_hosts > 0) {
+        put_slow_hosts(&c);
     }
     put_dice(&c);
     if (is_routed(run)) {

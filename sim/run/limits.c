@@ -100,8 +100,8 @@ int ty_limit_allow(const void *arg, const struct ty_lower_size *size, struct ty_
     const struct ty_config *c = plan->config;
     const bool links = c->run.contention && c->run.engine != (int)TY_ENGINE_SWEEP && size->flows;
     const double tasks = size->ops * size->members, executed = plan->folded ? size->ops : tasks;
-    const bool varies =
-        c->run.jitter > 0 || c->run.gpu_spread > 0 || c->routing.method != TY_TOKENS_BALANCED;
+    const bool varies = c->run.jitter > 0 || c->run.gpu_spread > 0 || c->run.slow_hosts > 0 ||
+                        c->routing.method != TY_TOKENS_BALANCED;
     const double loads = links && varies && !plan->folded ? LINK_LOAD_B * size->most : 0;
     const double report = plan->report ? report_B(links, size->ops, 0) : 0;
     const double held =

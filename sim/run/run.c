@@ -42,6 +42,8 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
         .seed = c->run.seed,
         .jitter = c->run.jitter,
         .gpu_spread = c->run.gpu_spread,
+        .slow_hosts = c->run.slow_hosts,
+        .slow_by = c->run.slow_by,
     };
     return ty_lower(out, &in, arena, err);
 }
@@ -167,7 +169,8 @@ int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_p
 static bool may_fold(const struct ty_config *c)
 {
     return c->n_jobs == 0 && c->run.jitter <= 0 && c->run.gpu_spread <= 0 &&
-           c->run.detail != TY_RUN_STEPS && c->routing.method == TY_TOKENS_BALANCED;
+           c->run.slow_hosts <= 0 && c->run.detail != TY_RUN_STEPS &&
+           c->routing.method == TY_TOKENS_BALANCED;
 }
 
 static int make(struct ty_run **out, const struct ty_config *config, bool window,

@@ -1,18 +1,22 @@
 /* traced.c - a trace of others on a cluster, as a run: every rank is a stage of its own. */
 #include "sim/exchange/read/plan.h"
 #include "sim/run/run.h"
+#include "sim/base/noise.h"
 #include "topology/exceptions.h"
 
 /* Factors of GPUs that are slower than the cluster's; NULL: none is. */
-static int find_slow(struct ty_traced_plan *plan)
+static int find_slow(struct ty_traced_plan *plan, const struct ty_run_options *o)
 {
     const struct ty_cluster *cluster = plan->cluster;
-    if (cluster->exceptions == NULL || cluster->exceptions->gpu_speed == NULL) {
+    const bool given = cluster->exceptions != NULL && cluster->exceptions->gpu_speed != NULL;
+    if (!given && o->slow_hosts <= 0) {
         return 0;
     }
     double *slow = ty_arena_array(plan->arena, double, plan->job->n_ranks);
     for (uint32_t rank = 0; slow != NULL && rank < plan->job->n_ranks; rank++) {
-        slow[rank] = 1 / ty_exceptions_gpu_speed(cluster, rank);
+        slow[rank] =
+            ty_noise_slow_host(o->slow_hosts, o->slow_by, o->seed, rank / cluster->gpus_per_node) /
+            ty_exceptions_gpu_speed(cluster, rank);
     }
     plan->slow_of = slow;
     return slow != NULL ? 0 : ty_fail_memory(plan->err);
@@ -41,7 +45,7 @@ int ty_run_lower_traced(const struct ty_config *config, const struct ty_cluster 
     }
     ty_grid_init(&out->grid, size, order, cluster->gpus_per_node);
     int rc = ty_fabric_build(&out->fabric, cluster, &config->fabric, 0, false, arena, err);
-    rc = rc < 0 ? rc : find_slow(&plan);
+    rc = rc < 0 ? rc : find_slow(&plan, &config->run);
     rc = rc < 0 ? rc : ty_traced_meet(&plan);
     rc = rc < 0 ? rc : ty_traced_order(&plan);
     return rc < 0 ? rc : ty_traced_program(&plan, &out->fabric, &out->program);

@@ -21,11 +21,12 @@ struct ty_config ty_trial_config(const struct ty_run *run)
 bool ty_trial_set_dice_aside(struct ty_config *config, double tasks)
 {
     const bool dice = config->run.jitter > 0 || config->run.gpu_spread > 0 ||
-                      config->routing.method != TY_TOKENS_BALANCED;
+                      config->run.slow_hosts > 0 || config->routing.method != TY_TOKENS_BALANCED;
     const bool aside = dice && tasks > TASKS_LARGE;
     if (aside) {
         config->run.jitter = 0;
         config->run.gpu_spread = 0;
+        config->run.slow_hosts = 0;
         config->routing = (struct ty_token_routing){.method = TY_TOKENS_BALANCED};
     }
     return aside;

@@ -228,6 +228,36 @@ class Suite(Test):
         self.check("launches that drift, from stop to stop",
                    close(drift[1]["goodput"], drift[0]["goodput"] * mean), drift)
 
+    def drawn(self):
+        """Slow hosts in the step: drawn by share and seed, executed as if they were named."""
+        def run(*sets):
+            return self.stats("plain.yaml", *[w for s in sets for w in ("--set", s)])
+        by = "run.slow_by=25 %"
+        plain, both = run(), run("run.slow_hosts=100 %", by)
+        self.check("all nodes drawn slow are all GPUs at 80 %", close(
+            both["step_time_s"], run(f"cluster.exceptions=[gpus 0-{GPUS - 1} at 80 %]")["step_time_s"])
+            and both["step_time_s"] > 1.1 * plain["step_time_s"], both)
+        none = run("run.slow_hosts=0 %")
+        self.check("none, and the run is what it was", all(
+            none[k] == plain[k] for k in ("step_time_s", "mfu", "config_digest"))
+            and both["config_digest"] != plain["config_digest"], (none, plain))
+        one = [run(f"cluster.exceptions=[gpus {k * GPUS // 2}-{(k + 1) * GPUS // 2 - 1} at 80 %]")
+               for k in range(2)]
+        drawn = [run("run.slow_hosts=50 %", by, f"run.seed={seed}")["step_time_s"]
+                 for seed in range(12)]
+        kinds = [r["step_time_s"] for r in (plain, both, *one)]
+        self.check("half of two nodes are none, one or both of them", all(
+            any(close(d, k) for k in kinds) for d in drawn)
+            and min(drawn) < max(drawn) and any(close(d, kinds[0]) for d in drawn), (drawn, kinds))
+        fleet = json.loads(self.trainyard("fleet", "fleet.yaml", "--stats", "json", "--set",
+                                          "run.slow_hosts=100 %", "--set", by).stdout)
+        self.check("and the fleet starts from that step",
+                   fleet["step_time_s"] == both["step_time_s"], fleet)
+        said = self.trainyard("explain", "plain.yaml", "--set", "run.slow_hosts=100 %", "--set",
+                              by).stdout
+        self.check("explain says what they cost", "slow_hosts 100 %" in said
+                   and "2 of 2 nodes, 25 % longer" in said, said)
+
     def checkpoints(self):
         def fleet(*sets):
             words = [w for s in sets for w in ("--set", s)]
@@ -405,6 +435,7 @@ def main():
         suite.days()
         suite.elastic()
         suite.slow()
+        suite.drawn()
         suite.checkpoints()
         suite.causes()
         suite.extremes()
