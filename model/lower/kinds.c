@@ -187,6 +187,15 @@ static int known_kind(const struct ty_lowering *l, const char *group, enum ty_ph
     return -1;
 }
 
+/* Of a group of a gang: the kind that was made before, or a new one. */
+static uint16_t group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_phase phase,
+                           const struct ty_collective *c)
+{
+    const char *name = l->b.program->groups[l->group[group].link].name;
+    const int known = known_kind(l, name, phase, c);
+    return known >= 0 ? (uint16_t)known : collective_kind(l, name, category_of[group], phase, c);
+}
+
 uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_coll coll,
                              enum ty_phase phase, double bytes)
 {
@@ -197,9 +206,7 @@ uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, en
                                     .calls = 1,
                                     .root = TY_ROOT_EACH,
                                     .route = ty_route_group(g)};
-    const char *name = l->b.program->groups[g->link].name;
-    const int known = known_kind(l, name, phase, &c);
-    return known >= 0 ? (uint16_t)known : collective_kind(l, name, category_of[group], phase, &c);
+    return group_kind(l, group, phase, &c);
 }
 
 /* A message to or from a neighbouring stage: the wire occupies the sender, latency the receiver. */
@@ -325,11 +332,8 @@ static void copy_kinds(struct ty_lowering *l, const struct ty_op_pieces *pieces,
                                     .name = "copy",
                                     .copied = true};
     for (int back = 0; pieces->n > 0 && back < (pieces->scatters ? 2 : 1); back++) {
-        const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
-        const char *name = l->b.program->groups[g->link].name;
-        const int known = known_kind(l, name, phase, &c);
-        kind[back] = known >= 0 ? (uint16_t)known
-                                : collective_kind(l, name, category_of[TY_GROUP_TENSOR], phase, &c);
+        kind[back] =
+            group_kind(l, TY_GROUP_TENSOR, back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD, &c);
     }
 }
 

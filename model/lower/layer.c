@@ -214,35 +214,50 @@ static void rounds(struct ty_lowering *l, const struct at *at, uint16_t first, u
     }
 }
 
-/* A product in pieces, and what is left of the operator. The share for the next piece comes, or
- * that of the piece before goes, while one runs. */
+/* A share to the next tensor rank, from the one before. */
+static void pass_share(struct ty_lowering *l, const struct at *at, uint16_t copy,
+                       const uint8_t *waits, uint32_t n)
+{
+    ty_lower_collective(l, TY_GROUP_TENSOR, copy, at->unit->layer, at->op->part, TY_EVENT_TENSOR,
+                        waits, n);
+}
+
+/* The share for the next piece comes while one runs. What has come can go on. */
+static void gathered_pieces(struct ty_lowering *l, const struct at *at, uint16_t piece,
+                            uint16_t copy)
+{
+    uint8_t waits[TY_WAITS];
+    const uint32_t n = at->op->pieces.n;
+    pass_share(l, at, copy, waits, ready(l, waits));
+    compute(l, at, piece);
+    for (uint32_t i = 1; i < n; i++) {
+        ty_lower_need(l, TY_EVENT_TENSOR);
+        compute(l, at, piece);
+        if (i + 1 < n) {
+            pass_share(l, at, copy, waits, 0);
+        }
+    }
+}
+
+/* That of the piece before goes while one runs; the own is last. */
+static void scattered_pieces(struct ty_lowering *l, const struct at *at, uint16_t piece,
+                             uint16_t copy)
+{
+    uint8_t waits[TY_WAITS];
+    for (uint32_t i = 1; i < at->op->pieces.n; i++) {
+        compute(l, at, piece);
+        pass_share(l, at, copy, waits, ready(l, waits));
+    }
+    compute(l, at, piece);
+    ty_lower_need(l, TY_EVENT_TENSOR);
+}
+
+/* A product in pieces, and what is left of the operator. */
 static void pieces(struct ty_lowering *l, const struct at *at, uint16_t rest, uint16_t piece,
                    bool back)
 {
-    const struct ty_op_pieces *p = &at->op->pieces;
     const uint16_t copy = l->here.comm.copy[at->unit->kind][at->number][back];
-    const bool leaves = p->scatters && !back;
-    uint8_t waits[TY_WAITS];
-    uint32_t n = ready(l, waits);
-    for (uint32_t i = 0; i < p->n; i++) {
-        if (leaves || i > 0) {
-            compute(l, at, piece);
-            n = leaves ? ready(l, waits) : 0; /* what has come can go on */
-        }
-        if (i + 1 < p->n) {
-            ty_lower_collective(l, TY_GROUP_TENSOR, copy, at->unit->layer, at->op->part,
-                                TY_EVENT_TENSOR, waits, n);
-        }
-        if (!leaves && i == 0) {
-            compute(l, at, piece);
-        }
-        if (!leaves && i + 1 < p->n) {
-            ty_lower_need(l, TY_EVENT_TENSOR);
-        }
-    }
-    if (leaves) {
-        ty_lower_need(l, TY_EVENT_TENSOR);
-    }
+    (at->op->pieces.scatters && !back ? scattered_pieces : gathered_pieces)(l, at, piece, copy);
     if (rest != TY_NONE) {
         compute(l, at, rest);
     }

@@ -35,9 +35,7 @@ uint64_t ty_hash_text(const char *text)
 
 double ty_noise_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_t c)
 {
-    /* The top 52 bits, at the middle of their cell: never 0, never 1. */
-    const double u = ((double)(ty_hash4(seed, a, b, c) >> 12) + 0.5) * 0x1p-52;
-    return gsl_cdf_ugaussian_Pinv(u);
+    return gsl_cdf_ugaussian_Pinv(ty_hash4_uniform(seed, a, b, c));
 }
 
 double ty_noise_slow_host(double share, double by, uint64_t seed, uint64_t host)

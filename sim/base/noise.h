@@ -21,6 +21,12 @@ static inline uint64_t ty_bits(double x)
 /* 64 mixed bits of four words. */
 uint64_t ty_hash4(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 
+/* Uniform between 0 and 1, and neither: their top 52 bits, at the middle of a cell. */
+static inline double ty_hash4_uniform(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    return ((double)(ty_hash4(a, b, c, d) >> 12) + 0.5) * 0x1p-52;
+}
+
 /* 64 bits of a text, NULL being empty: FNV-1a (Fowler, Noll, Vo; RFC 9923). */
 uint64_t ty_hash_text(const char *text);
 

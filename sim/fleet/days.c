@@ -57,8 +57,7 @@ struct play {
 /* In (0, 1). */
 static double uniform_of(const struct play *p, uint64_t drawn, enum draw what)
 {
-    const uint64_t bits = ty_hash4(p->seed, p->number, drawn, what);
-    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
+    return ty_hash4_uniform(p->seed, p->number, drawn, what);
 }
 
 static double uniform(const struct play *p, enum draw what)

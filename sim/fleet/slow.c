@@ -65,8 +65,7 @@ struct ty_slow_shares ty_slow_mean(const struct ty_slow *s, const struct ty_rene
 /* From when the one before became slow. */
 static double gap_s(const struct ty_slow_play *p, uint64_t drawn)
 {
-    const uint64_t bits = ty_hash4(p->seed, p->number, drawn, DRAW_SLOW);
-    return -log(((double)(bits >> 12) + 0.5) * 0x1p-52) / p->slow->rate;
+    return -log(ty_hash4_uniform(p->seed, p->number, drawn, DRAW_SLOW)) / p->slow->rate;
 }
 
 void ty_slow_begin(struct ty_slow_play *p, const struct ty_slow *slow, uint64_t seed,

@@ -212,29 +212,35 @@ static void round_of(struct player *p, uint32_t op, uint32_t i, double ps, bool 
     p->need |= sends ? 1u << event : 0;
 }
 
-/* A product in pieces, beside what comes for them or leaves. */
-static void pieces(struct player *p, uint32_t op, double rest, double piece, bool leaves)
+/* A product in pieces: a share of its input, or of its result, on what is there at `ready`. */
+static void pass_share(struct player *p, uint32_t op, double ready)
 {
-    const uint32_t n = p->play->ops->op[op].pieces.n;
-    for (uint32_t i = 0; i < n; i++) {
-        if (leaves || i > 0) {
-            compute(p, piece);
+    double *stream = &p->stream[TENSOR_STREAM];
+    *stream = fmax(*stream, ready) + (is_early(p) ? 0 : p->play->copy[op]);
+    p->event[TENSOR] = *stream;
+}
+
+static void gathered_pieces(struct player *p, uint32_t op, double piece)
+{
+    pass_share(p, op, p->compute);
+    compute(p, piece);
+    for (uint32_t left = p->play->ops->op[op].pieces.n - 1; left > 0; left--) {
+        p->need |= 1u << TENSOR;
+        compute(p, piece);
+        if (left > 1) {
+            pass_share(p, op, 0);
         }
-        if (i + 1 < n) {
-            const double ready = leaves || i == 0 ? p->compute : 0;
-            p->stream[TENSOR_STREAM] =
-                fmax(p->stream[TENSOR_STREAM], ready) + (is_early(p) ? 0 : p->play->copy[op]);
-            p->event[TENSOR] = p->stream[TENSOR_STREAM];
-        }
-        if (!leaves && i == 0) {
-            compute(p, piece);
-        }
-        p->need |= !leaves && i + 1 < n ? 1u << TENSOR : 0;
     }
-    p->need |= leaves ? 1u << TENSOR : 0;
-    if (rest > 0) {
-        compute(p, rest);
+}
+
+static void scattered_pieces(struct player *p, uint32_t op, double piece)
+{
+    for (uint32_t i = 1; i < p->play->ops->op[op].pieces.n; i++) {
+        compute(p, piece);
+        pass_share(p, op, p->compute);
     }
+    compute(p, piece);
+    p->need |= 1u << TENSOR;
 }
 
 /* An operator in one piece, in several, in steps, or in rounds, each with a message beside it. */
@@ -246,7 +252,10 @@ static void work(struct player *p, uint32_t op, double first, double next, bool 
         return;
     }
     if (one->pieces.n > 0 && next > 0) {
-        pieces(p, op, first, next, one->pieces.scatters && !back);
+        (one->pieces.scatters && !back ? scattered_pieces : gathered_pieces)(p, op, next);
+        if (first > 0) { /* what is left of the operator */
+            compute(p, first);
+        }
         return;
     }
     if (one->rounds.n == 0) {
