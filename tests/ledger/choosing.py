@@ -11,8 +11,9 @@ from page import table
 from results import by
 from tables import output, run_file
 
-FAMILIES = [datasets.HAGEMANN, datasets.VTRAIN]
+FAMILIES = [datasets.HAGEMANN, datasets.VTRAIN, datasets.VTRAIN_SINGLE]
 POINT = 1.0  # of MFU: what loses more has a reason
+LINES = 20   # of the page for one set: one with more sweeps has one, and answers for their mean
 SLACK = 0.1  # of a point, by which a figure below may move
 # Keys that plan searches; what a table does not vary stays as a run has it.
 SEARCHED = {"layout.tensor": "1", "layout.context": "1", "layout.pipeline": "1",
@@ -123,20 +124,39 @@ def why(name, sweep, points):
     return reason or "-"
 
 
+def lost_by(scored, found):
+    """Lines of the page for the choices of one set."""
+    held = scored.dataset.time != datasets.BLIND
+    if len(found) > LINES:
+        lost = [points for *_, points in found]
+        mean = None if None in lost else statistics.mean(lost)
+        reason = why(scored.dataset.name, "all", mean) if held else "-"
+        told = f"{mean:.1f} in the mean, {max(lost):.1f} at most" if mean is not None else \
+            f"{lost.count(None)} did not run"
+        yield [scored.name, f"{len(found)} sweeps", sum(len(results) for _, results, *_ in found),
+               "", "", told, reason]
+        return
+    for sweep, results, choice, best, points in found:
+        reason = why(scored.dataset.name, sweep, points) if held else "-"
+        yield [scored.name, sweep, len(results), name_of(choice), name_of(best),
+               "did not run" if points is None else f"{points:.1f}", reason]
+
+
 def measure(context):
-    lines, lost = [], []
+    lines, lost, sheets = [], [], {}
     for scored in context.scored:
-        dataset = scored.dataset
-        if dataset.family not in FAMILIES or not dataset.layouts:
+        if scored.dataset.family not in FAMILIES or not scored.dataset.layouts:
             continue
-        for sweep, results, choice, best, points in choices(context, scored):
-            reason = why(dataset.name, sweep, points) if dataset.time != datasets.BLIND else "-"
-            lost.append(points)
-            lines.append([scored.name, sweep, len(results), name_of(choice), name_of(best),
-                          "did not run" if points is None else f"{points:.1f}", reason])
+        found = list(choices(context, scored))
+        lines += lost_by(scored, found)
+        lost += [points for *_, points in found]
+        sheets.setdefault(scored.dataset.table, []).extend(points for *_, points in found)
     ran = [points for points in lost if points is not None]
     if ran:
-        lines.append(["all", f"{len(lost)} sweeps", "", "", "", f"{statistics.mean(ran):.2f}; "
-                      f"{len(lost) - len(ran)} did not run", ""])
+        means = [statistics.mean(p for p in points if p is not None) for points in sheets.values()]
+        lines.append(["all", f"{len(lost)} sweeps", "", "", "",
+                      f"{statistics.mean(ran):.2f}; {len(lost) - len(ran)} did not run", ""])
+        lines.append(["all, a sheet at a time", f"{len(means)} sheets", "", "", "",
+                      f"{statistics.mean(means):.2f}", ""])
     context.page("plan", table(["data", "sweep", "layouts", "plan's choice", "best measured",
                                 "MFU points lost", "why"], lines))

@@ -152,6 +152,7 @@ def hagemann(name, model, gpus, **rest):
 # ---- vTrain -------------------------------------------------------------------------------------
 
 VTRAIN = "GPT 3.6B to 39B, vTrain"
+VTRAIN_SINGLE = "small GPT on one node, vTrain"
 VTRAIN_BASE = base("preset: dgx-a100-80g, nics_per_node: 4",
                    "dtype: fp16, attention: fused-softmax, bias: true, tied: true, dropout: 0.1, "
                    "positions: 2048", "recompute: full",
@@ -316,7 +317,7 @@ DATASETS = [
            groups={"model": shape("model")},
            machine="64 and 256 A100, 800 Gb/s a node", time=FITTED,
            role="in part: bytes of the fused softmax, two_node_tree", notes=VTRAIN_STACK),
-    vtrain("vtrain single", "vtrain_single_node", family="small GPT on one node, vTrain",
+    vtrain("vtrain single", "vtrain_single_node", family=VTRAIN_SINGLE,
            sweep=shape("layers", "hidden", "gpus", "global_batch"),
            groups={"hidden and tensor": lambda r: f"hidden {r['hidden']}, tensor {r['tp']}"},
            machine="2 to 8 A100 of one node", time=FITTED, role="layer_floor, pass_overhead",
