@@ -124,7 +124,7 @@ static void put_bill(struct ty_json *j, const struct ty_bill *bill)
 {
     ty_json_real(j, "capacity", bill->capacity_B);
     ty_json_real(j, "total", bill->total_B);
-    ty_json_text(j, "verdict", ty_verdict_word(ty_bill_verdict(bill, bill->capacity_B)));
+    ty_json_text(j, "verdict", ty_verdict_word(ty_memory_verdict(bill->total_B, bill->capacity_B)));
     ty_json_whole(j, "held", bill->held);
     ty_json_text(j, "during", ty_phase_word((enum ty_phase)bill->pass->phase));
     ty_json_whole(j, "during_mb", bill->pass->mb);

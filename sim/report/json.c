@@ -110,7 +110,7 @@ static int memory(struct ty_json *j, const struct ty_run *run, bool advise, stru
     struct ty_bill bill, fullest;
     const uint32_t stage = ty_run_fullest(run, &fullest);
     const double capacity = fullest.capacity_B;
-    const enum ty_verdict verdict = ty_bill_verdict(&fullest, capacity);
+    const enum ty_verdict verdict = ty_memory_verdict(fullest.total_B, capacity);
     ty_json_object(j, "memory");
     ty_json_lines(j);
     ty_json_real(j, "capacity_bytes", capacity);

@@ -29,7 +29,7 @@ static void verdict(const struct ty_bill *bill, struct ty_text *t)
 {
     char value[64];
     const double capacity = bill->capacity_B, margin = capacity - bill->total_B;
-    switch (ty_bill_verdict(bill, capacity)) {
+    switch (ty_memory_verdict(bill->total_B, capacity)) {
     case TY_VERDICT_SHORT:
         ty_text_add(t, "DOES NOT FIT, %s short (%.1f %%)",
                     ty_words_bytes(-margin, value, sizeof(value)), -100 * margin / capacity);

@@ -4,6 +4,7 @@
 #include "sim/document/json.h"
 #include "sim/plan/search/row_text.h"
 #include "sim/report/plan.h"
+#include "sim/run/bill.h"
 
 static void put_key(struct ty_json *j, const struct ty_plan_space *space,
                     const struct ty_plan_point *point, uint32_t i)
@@ -35,6 +36,7 @@ static void put_row(struct ty_json *j, const struct ty_plan_result *r,
     ty_json_real(j, "mfu", row->mfu);
     ty_json_real(j, "peak_memory_bytes", row->peak_B);
     ty_json_real(j, "capacity_bytes", row->capacity_B);
+    ty_json_text(j, "verdict", ty_verdict_word(ty_memory_verdict(row->peak_B, row->capacity_B)));
     ty_json_whole(j, "fullest_stage", row->stage);
     ty_json_real(j, "bubble_fraction", row->bubble_fraction);
     if (ty_plan_cost(r, row) > 0) {

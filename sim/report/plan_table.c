@@ -8,6 +8,7 @@
 #include "sim/base/words.h"
 #include "sim/plan/search/row_text.h"
 #include "sim/report/plan.h"
+#include "sim/run/bill.h"
 
 #define VALUES_SHOWN  12u
 #define CELL          64u
@@ -254,6 +255,34 @@ static void put_binding(struct ty_text *t, const struct ty_plan_row *row)
                 of);
 }
 
+/* That the first may fail for want of memory, and what is the fastest that is clear of the limit:
+ * as no other is as fast with as little memory, it is of the Pareto set. */
+static void put_tight(struct ty_text *t, const struct ty_plan_result *r)
+{
+    const struct ty_plan_row *row = &r->row[0], *clear = NULL;
+    char share[CELL], more[CELL], words[CELL], has[CELL];
+    if (ty_memory_verdict(row->peak_B, row->capacity_B) != TY_VERDICT_TIGHT) {
+        return;
+    }
+    for (uint32_t i = 0; i < r->n_pareto && clear == NULL; i++) {
+        const struct ty_plan_row *next = &r->pareto[i];
+        const enum ty_verdict verdict = ty_memory_verdict(next->peak_B, next->capacity_B);
+        clear = verdict == TY_VERDICT_FITS ? next : NULL;
+    }
+    ty_words_share(1 - row->peak_B / row->capacity_B, share, sizeof(share));
+    ty_text_add(t, "row %u is TIGHT: %s of the memory is free, below %.0f %% it may fail; ",
+                (unsigned)row->row + 1, share, 100 * TY_FITS_TIGHT);
+    if (clear == NULL) {
+        ty_text_add(t, "no layout below has more\n");
+        return;
+    }
+    ty_words_seconds(clear->step_s - row->step_s, words, sizeof(words));
+    ty_words_share(clear->step_s / row->step_s - 1, more, sizeof(more));
+    ty_words_bytes(clear->peak_B, has, sizeof(has));
+    ty_text_add(t, "the fastest with more is row %u: +%s a step (%s), %s\n",
+                (unsigned)clear->row + 1, words, more, has);
+}
+
 /* ---- unequal stages ---- */
 
 /* What was found by dealing layers anew, as keys of a run file. */
@@ -348,6 +377,7 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
         put_second(t, best);
     }
     put_binding(t, &best->row[0]);
+    put_tight(t, best);
     if (a->uneven.dealt > 0) {
         put_uneven(t, a);
     }

@@ -329,18 +329,19 @@ const char *ty_tensor_life_words(enum ty_tensor_life life)
 
 /* ---- does it fit ---- */
 
-enum ty_verdict ty_bill_verdict(const struct ty_bill *bill, double capacity)
+enum ty_verdict ty_memory_verdict(double need_B, double capacity_B)
 {
-    if (bill->total_B > capacity) {
+    if (need_B > capacity_B) {
         return TY_VERDICT_SHORT;
     }
-    return capacity - bill->total_B < TY_FITS_TIGHT * capacity ? TY_VERDICT_TIGHT : TY_VERDICT_FITS;
+    return capacity_B - need_B < TY_FITS_TIGHT * capacity_B ? TY_VERDICT_TIGHT : TY_VERDICT_FITS;
 }
 
 enum ty_verdict ty_run_verdict(const struct ty_run *run, const struct ty_bill *fullest)
 {
-    return ty_run_away_short(run) != NULL ? TY_VERDICT_SHORT
-                                          : ty_bill_verdict(fullest, fullest->capacity_B);
+    return ty_run_away_short(run) != NULL
+               ? TY_VERDICT_SHORT
+               : ty_memory_verdict(fullest->total_B, fullest->capacity_B);
 }
 
 const char *ty_verdict_word(enum ty_verdict verdict)

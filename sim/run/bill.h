@@ -69,9 +69,9 @@ const char *ty_tensor_life_words(enum ty_tensor_life life);
 /* The bill of the stage that needs most of its GPUs' memory; returns the stage. */
 uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out);
 
-/* Whether a bill can be paid from `capacity` bytes, such as its capacity_B, and in words: "fits",
- * "tight", "does not fit". */
-enum ty_verdict ty_bill_verdict(const struct ty_bill *bill, double capacity);
+/* Whether what a GPU needs, such as a bill's total_B, can be had from its capacity, and in words:
+ * "fits", "tight", "does not fit". */
+enum ty_verdict ty_memory_verdict(double need_B, double capacity_B);
 /* That of a whole run, whose fullest GPU has this bill: what is beside the GPUs counts, too. */
 enum ty_verdict ty_run_verdict(const struct ty_run *run, const struct ty_bill *fullest);
 const char *ty_verdict_word(enum ty_verdict verdict);

@@ -161,6 +161,24 @@ class Suite(Test):
             q[0] <= p[0] and q[1] <= p[1] and q != p for q in points)})
         self.check("the Pareto set is that of everything", sorted(front) == own, (front, own))
 
+    def tight(self, over):
+        """Of a best layout that nearly fills the memory, the fastest that does not."""
+        best = self.plan(*over, "--top", 1)["rows"][0]
+        memory = ["--set", f"cluster.memory={int(1.03 * best['peak_memory_bytes'])} B", *over]
+        rows = self.plan(*memory, "--top", 400)["rows"]
+        clear = next(row for row in rows if row["verdict"] == "fits")
+        self.check("a verdict is as a run's", rows[0]["row"] == best["row"]
+                   and {row["verdict"] for row in rows} == {"fits", "tight"} and all(
+                       (row["verdict"] == "tight")
+                       == (row["peak_memory_bytes"] > 0.95 * row["capacity_bytes"]) for row in rows),
+                   rows[:3])
+        told = self.trainyard("plan", "run.yaml", *memory).stdout
+        self.check("where the best is tight, the fastest with more room is told",
+                   f"row {best['row']} is TIGHT: 2.91 % of the memory is free" in told
+                   and f"the fastest with more is row {clear['row']}: +" in told, told)
+        told = self.trainyard("plan", "run.yaml", *over, "--set", "cluster.memory=80 GiB").stdout
+        self.check("else nothing is", "TIGHT" not in told, told)
+
     def resumed(self, over):
         words = [*over, "--top", 5, "-o", "out"]
         self.trainyard("plan", "run.yaml", *words)
@@ -432,6 +450,7 @@ def main():
         else:
             over = suite.exhaustive((GPUS, LAYERS, BATCH), ORDERS)
             suite.schemes()
+            suite.tight(over)
             suite.resumed(over)
             suite.shards(over)
             suite.caps()

@@ -231,7 +231,7 @@ START_TEST(the_verdict_is_tight_below_its_margin)
                 {1e9 + 1, TY_VERDICT_SHORT}};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const struct ty_bill bill = {.total_B = rows[i].bytes};
-        ck_assert_int_eq(ty_bill_verdict(&bill, capacity), rows[i].verdict);
+        ck_assert_int_eq(ty_memory_verdict(bill.total_B, capacity), rows[i].verdict);
     }
 }
 END_TEST

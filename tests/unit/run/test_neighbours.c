@@ -73,7 +73,7 @@ static uint32_t retype(const char *yaml, const char *const *sets)
                       n->trial.step_s, q.figures.step_s);
         ck_assert_msg(n->trial.peak_B == bill.total_B, "%s: %.9g B, typed %.9g", first,
                       n->trial.peak_B, bill.total_B);
-        ck_assert_int_eq(n->trial.verdict, ty_bill_verdict(&bill, bill.capacity_B));
+        ck_assert_int_eq(n->trial.verdict, ty_memory_verdict(bill.total_B, bill.capacity_B));
         ck_assert(i == 0 || f.all.item[i - 1].trial.step_s <= n->trial.step_s);
         quick_run_free(&q);
     }
