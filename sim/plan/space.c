@@ -228,6 +228,28 @@ static int check_axis(enum ty_plan_axis_index index, const char *key, uint32_t *
     return 0;
 }
 
+/* Whether a list leaves its values to the search: auto, or all schedules. Either stands alone. */
+static int read_open(const struct ty_sweep_list *list, bool schedules, bool *open, bool *all,
+                     struct ty_err *err)
+{
+    *open = *all = false;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const bool every = schedules && strcmp(list->value[i], "all") == 0;
+        if (!every && strcmp(list->value[i], "auto") != 0) {
+            continue;
+        }
+        if (list->n > 1) {
+            return ty_fail(err, TY_EUSAGE,
+                           "--over %s: %s leaves its values to the search; leave it or the others "
+                           "out",
+                           list->key, list->value[i]);
+        }
+        *open = true;
+        *all = every;
+    }
+    return 0;
+}
+
 static int read_list(struct ty_plan_space *space, const char *over, struct ty_arena *arena,
                      struct ty_config *blank, uint32_t *seen, struct ty_err *err)
 {
@@ -242,7 +264,11 @@ static int read_list(struct ty_plan_space *space, const char *over, struct ty_ar
         return rc;
     }
     struct ty_plan_axis *axis = &space->axis[index];
-    const bool all = index == TY_PLAN_SCHEDULE && list.n == 1 && strcmp(list.value[0], "all") == 0;
+    bool open, all;
+    rc = read_open(&list, index == TY_PLAN_SCHEDULE, &open, &all, err);
+    if (rc < 0) {
+        return rc;
+    }
     axis->searched = true;
     axis->n = 0;
     if (space->base->schedule.custom != NULL && axis->section == TY_SECTION_SCHEDULE) {
@@ -251,7 +277,7 @@ static int read_list(struct ty_plan_space *space, const char *over, struct ty_ar
                        "one of the two out",
                        list.key);
     }
-    if (all || (list.n == 1 && strcmp(list.value[0], "auto") == 0)) {
+    if (open) {
         space->all_schedules = space->all_schedules || all;
         return 0;
     }

@@ -411,6 +411,13 @@ layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pi
                 (["--gpus", "8,8"], 2, "--gpus 8,8: 8 is there twice; keep one"),
                 (["--over", "layout.tensor=2,1,2"], 2, "--over layout.tensor: 2 is there twice"),
                 (["--over", "layout.tensor=1", "--over", "layout.tensor=2"], 2, "is given twice"),
+                *((["--over", f"{key}={words}"], 2, f"--over {key}: {words.split(',')[at]} leaves its "
+                   "values to the search; leave it or the others out")
+                  for key, words, at in [
+                      ("layout.tensor", "auto,2", 0), ("layout.micro_batch", "2,auto", 1),
+                      ("layout.zero", "auto,1", 0), ("layout.offload", "none,auto", 1),
+                      ("layout.order", "auto,[tensor, context, data, pipeline]", 0),
+                      ("schedule.name", "all,1f1b", 0), ("schedule.name", "1f1b,auto", 1)]),
                 (["--emit", "megatron", "--stats", "json"], 2, "leave --stats out"),
                 (["--emit", "mgt"], 2, "write one of megatron, deepspeed, torchtitan, yaml"),
                 (["--stats", "xml"], 2, "--stats xml: write table or json"),
