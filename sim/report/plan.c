@@ -72,6 +72,9 @@ static int emit(const struct ty_plan_answer *answer, const char *stack, struct t
 {
     const struct ty_plan_result *best = &answer->result[answer->best];
     struct ty_config config;
+    if (best->n_rows == 0) {
+        return ty_fail(err, TY_EIO, "interrupted before a layout was simulated: --emit has none");
+    }
     if (strcmp(stack, "yaml") == 0) {
         return ty_plan_continue(answer, t, err);
     }
@@ -81,6 +84,9 @@ static int emit(const struct ty_plan_answer *answer, const char *stack, struct t
     }
     if (answer->uneven.found) {
         rc = ty_plan_stages_apply(&answer->uneven.stages, &config, err);
+    }
+    if (!answer->exact) {
+        ty_text_add(t, "# NOT exact: interrupted, the best so far\n");
     }
     rc = rc < 0 ? rc : ty_emit(t, stack, &config, err);
     ty_config_drop(&config);

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree
 
 from sweep import partial
@@ -313,6 +314,25 @@ class Suite(Test):
             == (self.folder / "whole" / name).read_text(encoding="utf-8")
             for name in FILES), said)
 
+    def hasty(self):
+        """Ctrl-C before anything is simulated, where a layout was to be printed."""
+        (self.folder / "large.yaml").write_text("""\
+cluster: {preset: dgx-h100, nodes: 32}
+model: {preset: llama3-70b}
+layout: {global_batch: 512}
+""", encoding="utf-8")
+        for stack in ("megatron", "yaml"):
+            with subprocess.Popen([self.binary, "plan", "large.yaml", "--jobs", "1", "--emit", stack],
+                                  cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True) as process:
+                time.sleep(0.3)
+                process.send_signal(signal.SIGINT)
+                out, said = process.communicate()
+            self.check(f"Ctrl-C before there is a layout: --emit {stack} says so",
+                       process.returncode == 130 and (
+                           out == "" and "before a layout was simulated" in said
+                           or "NOT exact" in out), (process.returncode, out, said))
+
     def uneven(self):
         """Memory that is short for none and generous for all layers: counts are in between."""
         (self.folder / "tight.yaml").write_text("""\
@@ -465,6 +485,7 @@ def main():
             suite.pictures(over)
             suite.emitted(over)
             suite.interrupted(over)
+            suite.hasty()
             suite.uneven()
             suite.nearest()
             suite.files()

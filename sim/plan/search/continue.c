@@ -169,8 +169,9 @@ int ty_plan_continue(const struct ty_plan_answer *a, struct ty_text *out, struct
         return 0;
     }
     const double step_s = a->uneven.found ? a->uneven.stages.step_s : r->row[0].step_s;
-    ty_text_add(out, "# %s: the best of %s layouts on %u GPUs%s, %s a step (trainyard plan)\n",
-                r->base->docs[0].file, ty_words_count(r->space.n_points, space, sizeof(space)),
+    ty_text_add(out, "# %s: the best %sof %s layouts on %u GPUs%s, %s a step (trainyard plan)\n",
+                r->base->docs[0].file, a->exact ? "" : "so far, NOT exact, ",
+                ty_words_count(r->space.n_points, space, sizeof(space)),
                 (unsigned)ty_plan_gpus(&r->space), a->uneven.found ? " with unequal stages" : "",
                 ty_words_seconds(step_s, step, sizeof(step)));
     for (int i = 0; i < TY_N_SECTIONS; i++) {
