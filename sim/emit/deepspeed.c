@@ -214,6 +214,7 @@ const struct ty_emitter ty_emit_deepspeed = {
     .name = "deepspeed",
     .title = "DeepSpeed",
     .doc = "DeepSpeed's JSON, and flags of Megatron-DeepSpeed",
+    .habits = {"megatron-deepspeed"},
     .offloads = true,
     .emit = emit,
 };

@@ -58,6 +58,20 @@ int ty_emit_check(const char *stack, struct ty_err *err)
     return strcmp(stack, "yaml") == 0 || find(stack, err) != NULL ? 0 : TY_EUSAGE;
 }
 
+/* Step times are those of the stack that was simulated, which may be another. */
+static void tell_habits(struct ty_emission *e, const struct ty_emitter *emitter)
+{
+    const char *own = e->config->layout.framework.preset;
+    for (size_t i = 0; own != NULL && emitter->habits[i] != NULL; i++) {
+        if (strcmp(emitter->habits[i], own) == 0) {
+            return;
+        }
+    }
+    ty_text_add(e->out,
+                "# simulated with the habits of %s; --set framework.preset=%s has those of %s\n",
+                own != NULL ? own : "no stack", emitter->habits[0], emitter->title);
+}
+
 int ty_emit(struct ty_text *out, const char *stack, const struct ty_config *config,
             struct ty_err *err)
 {
@@ -67,6 +81,7 @@ int ty_emit(struct ty_text *out, const char *stack, const struct ty_config *conf
         return TY_EUSAGE;
     }
     emitter->emit(&e);
+    tell_habits(&e, emitter);
     if (!emitter->offloads && ty_layout_is_offloaded(&config->layout)) {
         char home[TY_EMIT_VALUE];
         TY_EMIT_UNSAID(&e, "layout.offload %s: states beside the GPU\n",

@@ -18,7 +18,8 @@ struct ty_emission {
 /* A stack: one file <name>.c, and a row of ty_emitters. */
 struct ty_emitter {
     const char *name, *title, *doc;
-    bool offloads; /* it has words for states beside the GPU */
+    const char *habits[4]; /* presets of framework that are it, the usual one first; NULL ends */
+    bool offloads;         /* it has words for states beside the GPU */
     void (*emit)(struct ty_emission *e);
 };
 extern const struct ty_emitter *const ty_emitters[]; /* ends with NULL */

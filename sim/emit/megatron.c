@@ -369,6 +369,7 @@ static void emit_sharding(struct ty_emission *e)
                          (unsigned)ty_layout_replicas(l));
         }
     } else if (l->zero > 1) {
+        TY_EMIT_FLAG(e, "--use-distributed-optimizer\n"); /* which the next one asks for */
         TY_EMIT_FLAG(e, "--use-megatron-fsdp\n");
         TY_EMIT_FLAG(e, "--data-parallel-sharding-strategy %s\n", strategies[l->zero]);
     }
@@ -411,13 +412,25 @@ static void emit_precision(struct ty_emission *e)
     }
 }
 
+/* Rows of the embedding, which tensor ranks share evenly. */
+static void emit_vocabulary(struct ty_emission *e)
+{
+    const uint32_t words = e->config->arch.vocabulary, tensor = e->config->layout.tensor;
+    const uint32_t rows = (words + tensor - 1) / tensor * tensor;
+    TY_EMIT_FLAG(e, "--padded-vocab-size %u\n", (unsigned)rows);
+    if (rows != words) {
+        TY_EMIT_UNSAID(e, "model.vocabulary %u: %u tensor ranks share whole rows, %u\n",
+                       (unsigned)words, (unsigned)tensor, (unsigned)rows);
+    }
+}
+
 static void emit(struct ty_emission *e)
 {
     const struct ty_arch *a = &e->config->arch;
     ty_emit_head(e, "torchrun");
     ty_text_add(e->out, "MEGATRON_ARGS=(\n");
     ty_emit_transformer(e);
-    TY_EMIT_FLAG(e, "--padded-vocab-size %u\n", (unsigned)a->vocabulary);
+    emit_vocabulary(e);
     emit_attention(e);
     emit_context(e);
     if (ty_arch_is_moe(a)) {
@@ -441,5 +454,6 @@ const struct ty_emitter ty_emit_megatron = {
     .name = "megatron",
     .title = "Megatron-LM",
     .doc = "flags of Megatron-LM, as an array of bash",
+    .habits = {"megatron-lm", "megascale", "deepseek"},
     .emit = emit,
 };

@@ -308,5 +308,6 @@ const struct ty_emitter ty_emit_torchtitan = {
     .name = "torchtitan",
     .title = "torchtitan",
     .doc = "a TOML file of torchtitan",
+    .habits = {"torchtitan", "fsdp"},
     .emit = emit,
 };
