@@ -2,6 +2,7 @@
  * apart, why the second loses, what the first is bound by. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/number_text.h"
@@ -10,12 +11,12 @@
 #include "sim/report/plan.h"
 #include "sim/run/bill.h"
 
-#define VALUES_SHOWN  12u
 #define CELL          64u
-#define FIGURES       5u
+#define FIGURES       6u
 #define COLUMNS_MAX   (TY_PLAN_N_KEYS + FIGURES + 2)
 #define PARETO_SHOWN  12u
-#define REASONS_SHOWN 3u
+#define REASONS_SHOWN 4u
+#define REASON_LEAST  0.02 /* of the largest */
 
 /* A key as a column's head: "tensor", "schedule", "framework". */
 static const char *short_name(uint32_t key, char name[TY_PLAN_VALUE])
@@ -31,52 +32,38 @@ static const char *short_name(uint32_t key, char name[TY_PLAN_VALUE])
 
 /* ---- what was searched ---- */
 
-/* Different values of a key among all points, in the order met. */
-static void put_values(struct ty_text *t, const struct ty_plan_result *r, uint32_t key)
+static void put_space(struct ty_text *t, const struct ty_plan_answer *a)
 {
-    struct ty_text values = {.data = NULL};
     char name[TY_PLAN_VALUE];
-    uint32_t seen[VALUES_SHOWN + 1], n = 0;
-    char value[TY_PLAN_VALUE];
-    for (uint32_t i = 0; i < r->space.n_points && n <= VALUES_SHOWN; i++) {
-        const uint32_t number = ty_plan_key_number(&r->space.point[i], key);
-        uint32_t k = 0;
-        while (k < n && seen[k] != number) {
-            k++;
-        }
-        if (k == n) {
-            seen[n++] = number;
-            ty_plan_key_value(&r->space, &r->space.point[i], key, value);
-            ty_text_add(&values, n > VALUES_SHOWN ? ", ..." : n > 1 ? ", %s" : "%s", value);
-        }
-    }
-    if (!values.failed) {
-        ty_text_add(t, "  %s", ty_plan_key_name(key, name));
-        ty_text_pad(t, 28);
-        ty_text_add(t, "%s\n", values.data);
-    }
-    t->failed = t->failed || values.failed;
-    ty_text_release(&values);
-}
-
-static void put_space(struct ty_text *t, const struct ty_plan_result *r)
-{
     for (uint32_t i = 0; i < TY_PLAN_N_AXES; i++) {
-        if (i == TY_PLAN_ORDER && ty_plan_key_varies(&r->space, i)) {
-            ty_text_add(t,
-                        "  layout.order              every order that places ranks differently\n");
-        } else if (i != TY_PLAN_DATA && ty_plan_key_varies(&r->space, i)) {
-            put_values(t, r, i);
+        struct ty_text values = {.data = NULL};
+        const bool every = i == TY_PLAN_ORDER && a->result[0].space.axis[i].n == 0;
+        /* data follows from the others */
+        if (i != TY_PLAN_DATA && ty_plan_key_values(&values, a, i) > 1 && !values.failed) {
+            ty_text_add(t, "  %s", ty_plan_key_name(i, name));
+            ty_text_pad(t, 28);
+            ty_text_add(t, "%s\n",
+                        every ? "every order that places ranks differently" : values.data);
         }
+        t->failed = t->failed || values.failed;
+        ty_text_release(&values);
     }
 }
 
 static void put_counts(struct ty_text *t, const struct ty_plan_result *r)
 {
+    const unsigned gpus = ty_plan_gpus(&r->space);
     char n[4][32];
-    ty_text_add(t, "%s layouts on %u GPUs: %s fit, %s of them ruled out by a bound, %s simulated\n",
-                ty_words_count(r->space.n_points, n[0], sizeof(n[0])),
-                (unsigned)ty_plan_gpus(&r->space), ty_words_count(r->n_fit, n[1], sizeof(n[1])),
+    ty_text_add(t,
+                "%s layout%s on %u GPU%s: ", ty_words_count(r->space.n_points, n[0], sizeof(n[0])),
+                r->space.n_points == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s");
+    if (r->n_billed < r->space.n_points) { /* what fits is counted when all are */
+        ty_text_add(t, "interrupted with the memory of %s known, none simulated\n",
+                    ty_words_count(r->n_billed, n[1], sizeof(n[1])));
+        return;
+    }
+    ty_text_add(t, "%s fit, %s of them ruled out by a bound, %s simulated\n",
+                ty_words_count(r->n_fit, n[1], sizeof(n[1])),
                 ty_words_count(r->n_bounded, n[2], sizeof(n[2])),
                 ty_words_count(r->n_simulated, n[3], sizeof(n[3])));
 }
@@ -119,20 +106,41 @@ static bool differs(const struct ty_plan_row *row, uint32_t n, uint32_t key)
     return found;
 }
 
-static void put_figures(const struct ty_plan_row *row, char cell[FIGURES][CELL])
+/* The last column, where anybody asks: money where there is a price, else GPU time. */
+static const char *cost_head(const struct ty_plan_answer *a)
+{
+    const bool priced = a->result[0].base->fleet.price > 0;
+    return priced ? "cost/step" : a->objective == TY_PLAN_COST ? "GPU time" : NULL;
+}
+
+static char *cost_text(const struct ty_plan_result *r, const struct ty_plan_row *row, char *buf)
+{
+    const double cost = ty_plan_cost(r, row);
+    if (cost > 0) {
+        (void)ty_snprintf(buf, CELL, "%.4g", cost);
+        return buf;
+    }
+    return ty_words_seconds(ty_plan_gpus(&r->space) * row->step_s, buf, CELL);
+}
+
+static void put_figures(const struct ty_plan_result *r, const struct ty_plan_row *row,
+                        char cell[FIGURES][CELL])
 {
     ty_words_seconds(row->step_s, cell[0], CELL);
     ty_words_count(row->tokens_per_s, cell[1], CELL);
     ty_words_share(row->mfu, cell[2], CELL);
     ty_words_bytes(row->peak_B, cell[3], CELL);
     ty_words_share(row->bubble_fraction, cell[4], CELL);
+    cost_text(r, row, cell[5]);
 }
 
 /* Rows of results of[n] (NULL: of the first alone), by the keys in which they differ. */
 static void put_rows(struct ty_text *t, const struct ty_plan_answer *a,
                      const struct ty_plan_row *row, const uint32_t *of, uint32_t n)
 {
-    static const char *const figures[FIGURES] = {"step", "tokens/s", "MFU", "memory", "bubble"};
+    const char *const figures[FIGURES] = {"step",   "tokens/s", "MFU",
+                                          "memory", "bubble",   cost_head(a)};
+    const uint32_t n_figures = figures[FIGURES - 1] != NULL ? FIGURES : FIGURES - 1;
     struct ty_arena arena = {.head = NULL};
     struct grid g = {.n_rows = n};
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
@@ -160,21 +168,25 @@ static void put_rows(struct ty_text *t, const struct ty_plan_answer *a,
                 (void)snprintf(g.cell[i][c++], CELL, "%.60s", value);
             }
         }
-        put_figures(&row[i], &g.cell[i][c]);
-        g.n_columns = c + FIGURES;
+        put_figures(r, &row[i], &g.cell[i][c]);
+        g.n_columns = c + n_figures;
     }
-    for (uint32_t i = 0; i < FIGURES; i++) {
-        (void)snprintf(g.heads[g.n_columns - FIGURES + i], CELL, "%s", figures[i]);
+    for (uint32_t i = 0; i < n_figures; i++) {
+        (void)snprintf(g.heads[g.n_columns - n_figures + i], CELL, "%s", figures[i]);
     }
     put_grid(t, &g);
     ty_arena_release(&arena);
 }
 
 /* What all of them have in common. */
-static void put_common(struct ty_text *t, const struct ty_plan_result *r)
+static void put_common(struct ty_text *t, const struct ty_plan_answer *a)
 {
+    const struct ty_plan_result *r = &a->result[a->best];
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
-    bool any = false;
+    bool any = a->n_results > 1;
+    if (any) {
+        ty_text_add(t, "%u GPUs", (unsigned)ty_plan_gpus(&r->space));
+    }
     for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
         const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
         const bool told = ty_plan_key_is_told(&r->space, k);
@@ -185,74 +197,137 @@ static void put_common(struct ty_text *t, const struct ty_plan_result *r)
             any = true;
         }
     }
-    ty_text_add(t, any ? " in all of them\n" : "");
+    ty_text_add(t, !any ? "" : r->n_rows > 1 ? " in all of them\n" : "\n");
 }
 
 /* ---- why ---- */
 
-/* The parts of a step in which two differ most, largest first. */
+/* Where a step goes. A pipeline's idle time is one: layouts trade its kinds for each other. */
+struct part {
+    const char *name;
+    double s;
+};
+
+static uint32_t read_parts(const double bucket_s[TY_N_BUCKETS], struct part part[TY_N_BUCKETS])
+{
+    double bubble_s = 0;
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        if (b == TY_BUCKET_BUBBLE_FILL || b == TY_BUCKET_BUBBLE_STALL ||
+            b == TY_BUCKET_BUBBLE_DRAIN) {
+            bubble_s += bucket_s[b];
+        } else {
+            part[n++] = (struct part){ty_transformer_words.buckets[b].name, bucket_s[b]};
+        }
+    }
+    part[n++] = (struct part){"bubble", bubble_s};
+    return n;
+}
+
+/* Largest first. */
+static int by_length(const void *a, const void *b)
+{
+    const double x = fabs(((const struct part *)a)->s), y = fabs(((const struct part *)b)->s);
+    return (x < y) - (x > y);
+}
+
+static void put_signed(struct ty_text *t, double s)
+{
+    char words[CELL];
+    ty_text_add(t, "%s%s", s < 0 ? "-" : "+", ty_words_seconds(fabs(s), words, sizeof(words)));
+}
+
+/* The parts of a step in which two differ most, and what is left to their sum. */
 static void put_differences(struct ty_text *t, const double *a, const double *b)
 {
-    bool told[TY_N_BUCKETS] = {false};
-    char words[CELL];
-    for (uint32_t n = 0; n < REASONS_SHOWN; n++) {
-        uint32_t most = 0;
-        for (uint32_t k = 0; k < TY_N_BUCKETS; k++) {
-            const double own = told[k] ? 0 : fabs(b[k] - a[k]);
-            most = own > (told[most] ? 0 : fabs(b[most] - a[most])) ? k : most;
+    double difference_s[TY_N_BUCKETS], rest_s = 0;
+    struct part part[TY_N_BUCKETS];
+    for (uint32_t k = 0; k < TY_N_BUCKETS; k++) {
+        difference_s[k] = b[k] - a[k];
+    }
+    const uint32_t n = read_parts(difference_s, part);
+    qsort(part, n, sizeof(part[0]), by_length);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i < REASONS_SHOWN && fabs(part[i].s) > REASON_LEAST * fabs(part[0].s)) {
+            ty_text_add(t, "%s%s ", i > 0 ? ", " : "", part[i].name);
+            put_signed(t, part[i].s);
+        } else {
+            rest_s += part[i].s;
         }
-        if (told[most] || b[most] == a[most]) {
-            break;
-        }
-        told[most] = true;
-        ty_words_seconds(fabs(b[most] - a[most]), words, sizeof(words));
-        ty_text_add(t, "%s%s %s%s", n > 0 ? ", " : "", ty_transformer_words.buckets[most].name,
-                    b[most] > a[most] ? "+" : "-", words);
+    }
+    if (fabs(rest_s) > REASON_LEAST * fabs(part[0].s)) {
+        ty_text_add(t, ", the rest ");
+        put_signed(t, rest_s);
     }
 }
 
-static void put_second(struct ty_text *t, const struct ty_plan_result *r)
+/* Why b does not stand before a, which is better by the objective. */
+static void put_against(struct ty_text *t, const struct ty_plan_answer *answer,
+                        const struct ty_plan_row *a, const struct ty_plan_row *b)
 {
-    const struct ty_plan_row *a = &r->row[0], *b = &r->row[1];
+    const bool by_memory = answer->objective == TY_PLAN_MEMORY;
+    const double more_B = b->peak_B - a->peak_B;
     char words[CELL], share[CELL];
     ty_text_add(t, "row %u against row %u: ", (unsigned)b->row + 1, (unsigned)a->row + 1);
-    if (b->step_s == a->step_s && b->peak_B == a->peak_B) {
+    ty_words_bytes(fabs(more_B), words, sizeof(words));
+    if (b->step_s == a->step_s && more_B == 0) {
         ty_text_add(t, "as fast to the picosecond with as much memory; the earlier row stands "
                        "first\n");
         return;
     }
+    if (by_memory) {
+        ty_words_share(b->peak_B / a->peak_B - 1, share, sizeof(share));
+        ty_text_add(t, more_B == 0 ? "as much memory, " : "%s more of memory (%s), ", words, share);
+    }
     if (b->step_s == a->step_s) {
-        ty_words_bytes(b->peak_B - a->peak_B, words, sizeof(words));
-        ty_text_add(t, "as fast to the picosecond, with %s more of memory\n", words);
+        ty_text_add(t,
+                    by_memory ? "as fast to the picosecond\n"
+                              : "as fast to the picosecond, with %s more of memory\n",
+                    words);
         return;
     }
-    ty_words_seconds(fabs(b->step_s - a->step_s), words, sizeof(words));
+    put_signed(t, b->step_s - a->step_s);
     ty_words_share(fabs(b->step_s / a->step_s - 1), share, sizeof(share));
-    ty_text_add(t, "%s%s a step (%s): ", b->step_s > a->step_s ? "+" : "-", words, share);
+    ty_text_add(t, " a step (%s): ", share);
     put_differences(t, a->bucket_s, b->bucket_s);
     ty_text_add(t, "\n");
+}
+
+/* Why the second stands second; where that is a draw, also why the first behind it does. */
+static void put_second(struct ty_text *t, const struct ty_plan_answer *answer)
+{
+    const struct ty_plan_result *r = &answer->result[answer->best];
+    const struct ty_plan_row *first = &r->row[0];
+    uint32_t i = 1;
+    if (r->n_rows > 1) {
+        put_against(t, answer, first, &r->row[1]);
+    }
+    while (i < r->n_rows && r->row[i].step_s == first->step_s) {
+        i++;
+    }
+    if (i > 1 && i < r->n_rows) {
+        put_against(t, answer, first, &r->row[i]);
+    }
 }
 
 static void put_binding(struct ty_text *t, const struct ty_plan_row *row)
 {
     char has[CELL], of[CELL], share[CELL], words[CELL];
-    uint32_t most = 0;
-    bool first = true;
-    ty_text_add(t, "row %u is bound by ", (unsigned)row->row + 1);
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) { /* computing is what it is for */
-        const bool computes = strncmp(ty_transformer_words.buckets[b].name, "compute", 7) == 0;
-        if (!computes && (first || row->bucket_s[b] > row->bucket_s[most])) {
-            most = b;
-            first = false;
-        }
+    struct part part[TY_N_BUCKETS];
+    const uint32_t n = read_parts(row->bucket_s, part);
+    qsort(part, n, sizeof(part[0]), by_length);
+    const struct part *most = part; /* computing is what it is for */
+    while (strncmp(most->name, "compute", 7) == 0) {
+        most++;
     }
-    ty_words_seconds(row->bucket_s[most], words, sizeof(words));
-    ty_words_share(row->bucket_s[most] / row->step_s, share, sizeof(share));
+    ty_words_seconds(most->s, words, sizeof(words));
+    ty_words_share(most->s / row->step_s, share, sizeof(share));
     ty_words_bytes(row->peak_B, has, sizeof(has));
     ty_words_bytes(row->capacity_B, of, sizeof(of));
-    ty_text_add(t, "%s (%s, %s of the step) beside computation; memory: stage %u has %s of %s\n",
-                ty_transformer_words.buckets[most].name, words, share, (unsigned)row->stage, has,
-                of);
+    ty_text_add(t,
+                "row %u is bound by %s (%s, %s of the step) beside computation; memory: stage "
+                "%u has %s of %s\n",
+                (unsigned)row->row + 1, most->name, words, share, (unsigned)row->stage, has, of);
 }
 
 /* That the first may fail for want of memory, and what is the fastest that is clear of the limit:
@@ -327,8 +402,12 @@ static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
 static void put_scaling(struct ty_text *t, const struct ty_plan_answer *a)
 {
     const struct ty_plan_result *first = NULL;
-    char step[CELL], tokens[CELL], share[CELL], each[CELL];
-    ty_text_add(t, "\nGPUs      best step    tokens/s     a GPU  of the first  row\n");
+    const char *cost = cost_head(a);
+    char step[CELL], tokens[CELL], share[CELL], each[CELL], words[CELL];
+    ty_text_add(t, "\nGPUs     %s    tokens/s     a GPU  of the first",
+                a->objective == TY_PLAN_TIME ? " best step" : "  its step");
+    ty_text_add(t, a->objective == TY_PLAN_MEMORY ? "  least memory" : "");
+    ty_text_add(t, cost != NULL ? "  %9s  row\n" : "  row\n", cost);
     for (uint32_t i = 0; i < a->n_results; i++) {
         const struct ty_plan_result *r = &a->result[i];
         const double gpus = ty_plan_gpus(&r->space);
@@ -339,12 +418,18 @@ static void put_scaling(struct ty_text *t, const struct ty_plan_answer *a)
         first = first == NULL ? r : first;
         const double per_gpu = r->row[0].tokens_per_s / gpus;
         const double at_first = first->row[0].tokens_per_s / ty_plan_gpus(&first->space);
-        ty_text_add(t, "%-8.0f %10s  %10s  %8s  %12s  %u\n", gpus,
+        ty_text_add(t, "%-8.0f %10s  %10s  %8s  %12s", gpus,
                     ty_words_seconds(r->row[0].step_s, step, sizeof(step)),
                     ty_words_count(r->row[0].tokens_per_s, tokens, sizeof(tokens)),
                     ty_words_count(per_gpu, each, sizeof(each)),
-                    ty_words_share(per_gpu / at_first, share, sizeof(share)),
-                    (unsigned)r->row[0].row + 1);
+                    ty_words_share(per_gpu / at_first, share, sizeof(share)));
+        if (a->objective == TY_PLAN_MEMORY) {
+            ty_text_add(t, "  %12s", ty_words_bytes(r->row[0].peak_B, words, sizeof(words)));
+        }
+        if (cost != NULL) {
+            ty_text_add(t, "  %9s", cost_text(r, &r->row[0], words));
+        }
+        ty_text_add(t, "  %u\n", (unsigned)r->row[0].row + 1);
     }
 }
 
@@ -364,18 +449,16 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     if (a->no_dice) {
         ty_text_add(t, "chance is set aside: jitter, spread of GPUs and uneven routing\n");
     }
-    put_space(t, best);
+    put_space(t, a);
     if (best->n_rows == 0) {
         ty_text_add(t, "nothing was simulated yet\n");
         return;
     }
     ty_text_add(t, "\n");
     put_rows(t, a, best->row, NULL, best->n_rows);
-    put_common(t, best);
+    put_common(t, a);
     ty_text_add(t, "\n");
-    if (best->n_rows > 1) {
-        put_second(t, best);
-    }
+    put_second(t, a);
     put_binding(t, &best->row[0]);
     put_tight(t, best);
     if (a->uneven.dealt > 0) {

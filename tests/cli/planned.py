@@ -250,6 +250,52 @@ class Suite(Test):
         self.check("the page has the picture and the table, and needs nothing else",
                    "<svg" in page and "layouts on 8 GPUs" in page and "src=" not in page, page[:300])
 
+    def told(self, over):
+        """Why layouts stand where they stand: words of the table beside the numbers of the object."""
+        unit = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+        line = re.compile(r"row (\d+) against row (\d+): (?:([\d.]+ \w+) more of memory \(.*?\), |as much "
+                          r"memory, )?([+-][\d.]+) (\w+) a step \([\d.]+ %\): (.*)")
+
+        def parts(row):
+            all_of = dict(row["breakdown"])
+            bubble = sum(all_of.pop(f"bubble_{kind}") for kind in ("fill", "stall", "drain"))
+            return {**all_of, "bubble": bubble}
+        for words in ([], ["--objective", "memory"], ["--over", "schedule.name=interleaved"]):
+            found = self.plan(*over, *words, "--top", 40)
+            row = {row["row"]: row for row in found["rows"]}
+            table = self.trainyard("plan", "run.yaml", *over, *words, "--top", 40).stdout
+            said = line.search(table)
+            a, b = (row[int(said[i])] for i in (2, 1))
+            difference = {name: parts(b)[name] - parts(a)[name] for name in parts(a)}
+            reasons = {name: float(x) * unit[u] for name, x, u in
+                       re.findall(r"([\w ]+) ([+-][\d.]+) (\w+)", said[6].replace(", ", ","))}
+            rest = reasons.pop("the rest", 0)
+            name = " ".join(words)
+            self.check(f"reasons are the largest differences {name}", reasons and all(
+                abs(s - difference[part]) < 1e-3 * abs(s) for part, s in reasons.items())
+                and min(map(abs, reasons.values())) >= max(
+                    [abs(s) for part, s in difference.items() if part not in reasons]),
+                (said[0], difference))
+            whole, step = sum(reasons.values()) + rest, float(said[4]) * unit[said[5]]
+            self.check(f"and add up to that of the steps {name}",
+                       abs(whole - step) < 0.03 * max(map(abs, reasons.values()))
+                       and abs(step - (b["step_time_s"] - a["step_time_s"])) < 1e-3 * abs(step),
+                       (said[0], whole))
+            bound = re.search(r"row (\d+) is bound by (\w+) ", table)
+            waits = {k: v for k, v in parts(found["rows"][0]).items() if not k.startswith("compute")}
+            self.check(f"what it is bound by is the largest part {name}",
+                       int(bound[1]) == found["rows"][0]["row"]
+                       and waits[bound[2]] == max(waits.values()), (bound[0], waits))
+        words = ["--gpus", "1,8", "--set", "fleet.price=3", "--set", "layout.pipeline=1"]
+        found = self.plan(*words, "--top", 1)
+        table = self.trainyard("plan", "run.yaml", *words, "--top", 1).stdout
+        self.check("the table has the values of all numbers of GPUs, in order",
+                   re.search(r"^  layout.tensor +1, 2, 4, 8$", table, re.M)
+                   and re.search(r"^  layout.zero +0, 1, 2, 3$", table, re.M), table)
+        self.check("what a step costs, and on how many GPUs", re.search(r" cost/step$", table, re.M)
+                   and f" {found['rows'][0]['cost_per_step']:.4g}\n" in table
+                   and f"\n{found['rows'][0]['gpus']} GPUs, " in table, table)
+
     def emitted(self, over):
         best = self.plan(*over, "--top", 1)["rows"][0]
         flags = self.trainyard("plan", "run.yaml", *over, "--emit", "megatron").stdout
@@ -483,6 +529,7 @@ def main():
             suite.caps()
             suite.curve()
             suite.pictures(over)
+            suite.told(over)
             suite.emitted(over)
             suite.interrupted(over)
             suite.hasty()

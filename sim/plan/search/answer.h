@@ -25,6 +25,7 @@ struct ty_plan_result {
     struct ty_plan_space space;
     struct ty_arena arena;         /* of both */
     uint32_t first;                /* number of its first row */
+    uint32_t n_billed;             /* of space.n_points; fewer: it was interrupted */
     uint32_t n_fit;                /* of space.n_points, those that memory permits ... */
     uint32_t n_bounded;            /* ... of which a bound says that they are no answer */
     uint32_t n_simulated;          /* ... and that were simulated */

@@ -9,6 +9,9 @@
 #include "sim/document/json.h"
 #include "sim/sweep/sweep_line.h"
 
+#define VALUES_SHOWN 12u
+#define VALUES_MOST  256u /* of a key: divisors of a batch */
+
 static const struct {
     enum ty_section_index section;
     const char *key;
@@ -95,6 +98,71 @@ char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_
                    : keys[i].section == TY_SECTION_SCHEDULE ? (void *)&schedule
                                                             : (void *)&layout.framework;
     return ty_field_format(&section, ty_section_field(&section, keys[i].key), buf, TY_PLAN_VALUE);
+}
+
+/* ---- all that were searched ---- */
+
+/* Different values of a key, each with a point that has it. */
+struct values {
+    uint32_t n;
+    struct {
+        uint32_t number, result;
+        const struct ty_plan_point *point;
+    } of[VALUES_MOST];
+};
+
+/* Keeps the smallest, in their order. */
+static void add_value(struct values *v, uint32_t key, uint32_t result,
+                      const struct ty_plan_point *point)
+{
+    const uint32_t number = ty_plan_key_number(point, key);
+    uint32_t at = v->n;
+    while (at > 0 && v->of[at - 1].number > number) {
+        at--;
+    }
+    if ((at > 0 && v->of[at - 1].number == number) || at == VALUES_MOST) {
+        return;
+    }
+    v->n += v->n < VALUES_MOST;
+    memmove(&v->of[at + 1], &v->of[at], (v->n - at - 1) * sizeof(v->of[0]));
+    v->of[at].number = number;
+    v->of[at].result = result;
+    v->of[at].point = point;
+}
+
+/* Of all points of all numbers of GPUs. Outer axes rarely change from one point to the next. */
+static void find_values(const struct ty_plan_answer *a, uint32_t key, struct values *v)
+{
+    *v = (struct values){.n = 0};
+    for (uint32_t r = 0; r < a->n_results; r++) {
+        const struct ty_plan_space *space = &a->result[r].space;
+        uint32_t last = 0;
+        for (uint32_t i = 0; i < space->n_points; i++) {
+            const uint32_t number = ty_plan_key_number(&space->point[i], key);
+            if (i == 0 || number != last) {
+                add_value(v, key, r, &space->point[i]);
+            }
+            last = number;
+        }
+    }
+}
+
+uint32_t ty_plan_key_values(struct ty_text *t, const struct ty_plan_answer *a, uint32_t key)
+{
+    struct values values;
+    char value[TY_PLAN_VALUE];
+    find_values(a, key, &values);
+    const bool many = ty_plan_key_is_plain(key) && values.n > VALUES_SHOWN;
+    for (uint32_t i = 0; i < values.n; i++) {
+        if (many && i == VALUES_SHOWN - 1) {
+            ty_text_add(t, ", ...");
+            i = values.n - 1;
+        }
+        ty_text_add(t, "%s%s", i > 0 ? ", " : "",
+                    ty_plan_key_value(&a->result[values.of[i].result].space, values.of[i].point,
+                                      key, value));
+    }
+    return values.n;
 }
 
 /* ---- rows.csv ---- */

@@ -27,6 +27,10 @@ uint32_t ty_plan_key_number(const struct ty_plan_point *point, uint32_t i);
 /* Whether a search has several values of it. */
 bool ty_plan_key_varies(const struct ty_plan_space *space, uint32_t i);
 
+/* Appends its values among all layouts of an answer in their order, "1, 2, 4", of many numbers
+ * the first and the last. How many there are. */
+uint32_t ty_plan_key_values(struct ty_text *t, const struct ty_plan_answer *answer, uint32_t i);
+
 /* Whether a value is a number or a truth value, which JSON has no quotes for. */
 bool ty_plan_key_is_plain(uint32_t i);
 
