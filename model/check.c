@@ -31,6 +31,9 @@ int ty_check_fail(const struct ty_section *section, const char *key, struct ty_e
 {
     char message[MESSAGE_BYTES];
     va_list args;
+    if (err == NULL) {
+        return TY_EINPUT;
+    }
     va_start(args, format);
     (void)ty_vsnprintf(message, sizeof(message), format, args);
     va_end(args);

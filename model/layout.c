@@ -272,15 +272,15 @@ static int check_shard(const struct layout_check *c)
 {
     struct ty_layout *l = c->layout;
     struct ty_numbers list = {.n = 0};
-    if (l->shard == 0) {
-        l->shard = l->data;
-    }
-    for (uint32_t n = 2; n <= l->data; n++) {
+    l->shard = l->shard == 0 ? l->data : l->shard;
+    const bool divides = l->data % l->shard == 0;
+    const bool alone = l->shard == 1 && l->data > 1 && l->context == 1;
+    for (uint32_t n = 2; (!divides || alone) && n <= l->data; n++) {
         if (l->data % n == 0) {
             ty_numbers_add(&list, n);
         }
     }
-    if (l->data % l->shard != 0) {
+    if (!divides) {
         return ty_check_fail(c->section, "shard", c->err,
                              "%u does not divide the data ranks (%u); try %s, or auto",
                              (unsigned)l->shard, (unsigned)l->data, list.n > 0 ? list.text : "1");
@@ -291,7 +291,7 @@ static int check_shard(const struct layout_check *c)
                              "3, or auto",
                              (unsigned)l->shard);
     }
-    if (l->shard == 1 && l->data > 1 && l->context == 1) {
+    if (alone) {
         return ty_check_fail(c->section, "shard", c->err,
                              "1: a rank alone shares with nobody; try %s, or layout.zero 0",
                              list.text);

@@ -64,6 +64,9 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
                        "than the %u ranks, form one group: group %u",
                        (unsigned)g, (unsigned)m, (unsigned)p, (unsigned)m);
     }
+    if (g >= p && g <= m && last_group_fits(shape, g)) {
+        return 0;
+    }
     list_groups(shape, groups, sizeof(groups));
     if (g < p || g > m) {
         return ty_fail(err, TY_EUSAGE,
@@ -71,16 +74,13 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
                        "(pipeline ranks) and at most %u (micro-batches): group %s",
                        (unsigned)g, (unsigned)p, (unsigned)m, groups);
     }
-    if (!last_group_fits(shape, g)) {
-        const uint32_t whole = m - m % g;
-        return ty_fail(err, TY_EUSAGE,
-                       "interleaved: %u micro-batches in groups of %u leave a last group "
-                       "of %u, fewer than the %u ranks; group %s would do, or %u or %u "
-                       "micro-batches",
-                       (unsigned)m, (unsigned)g, (unsigned)(m % g), (unsigned)p, groups,
-                       (unsigned)whole, (unsigned)(whole + p));
-    }
-    return 0;
+    const uint32_t whole = m - m % g;
+    return ty_fail(err, TY_EUSAGE,
+                   "interleaved: %u micro-batches in groups of %u leave a last group "
+                   "of %u, fewer than the %u ranks; group %s would do, or %u or %u "
+                   "micro-batches",
+                   (unsigned)m, (unsigned)g, (unsigned)(m % g), (unsigned)p, groups,
+                   (unsigned)whole, (unsigned)(whole + p));
 }
 
 /* Group by group, in a group chunk by chunk (backwards from the last chunk), in a chunk the

@@ -171,12 +171,12 @@ static int check_pairs(const struct ty_sched_options *options, const struct ty_s
     const bool custom = options->custom != NULL;
     const bool frame =
         shape->p == 1 && sched->warm_up != NULL && !sched->sliced && !sched->asynchronous;
-    const struct ty_place at = ty_section_place(section, custom ? "file" : "name");
     char names[256] = "";
     if (!options->overlaps || sched->pairs != TY_PAIRS_NONE || frame ||
         (custom && ty_slots_paired(&options->custom->slots))) {
         return 0;
     }
+    const struct ty_place at = ty_section_place(section, custom ? "file" : "name");
     if (custom) {
         return ty_fail_at(err, TY_EINPUT, &at,
                           "schedule.file: no overlapped slots, which framework.expert_overlap asks "
@@ -224,10 +224,10 @@ int ty_sched_check_updates(const struct ty_sched_options *options, const struct 
 {
     const struct ty_sched *sched = ty_sched_of(options);
     const char *key = options->custom != NULL ? "file" : "name";
-    const struct ty_place at = ty_section_place(section, key);
     if (!options->updates_away || (!sched->asynchronous && sched->placement != TY_PLACE_TWO_WAY)) {
         return 0;
     }
+    const struct ty_place at = ty_section_place(section, key);
     return ty_fail_at(
         err, TY_EINPUT, &at,
         "schedule.%s: %s %s, and layout.offload_optimizer is not gpu: the host updates once a "
@@ -253,8 +253,11 @@ static int check_units(const struct ty_sched_options *options, const struct ty_s
                                    false, &arena, &factors, &why);
     }
     ty_arena_release(&arena);
+    if (rc == 0) {
+        return 0;
+    }
     const struct ty_place at = ty_section_place(section, key);
-    return rc == 0 ? 0 : ty_fail_at(err, TY_EINPUT, &at, "%s", why.text);
+    return ty_fail_at(err, TY_EINPUT, &at, "%s", why.text);
 }
 
 int ty_sched_finish(const struct ty_sched_options *options, const struct ty_section *section,
@@ -263,7 +266,6 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
 {
     const struct ty_sched *sched = ty_sched_of(options);
     const struct ty_sched_shape shape = ty_sched_shape_of(options, pipeline, micro_batches);
-    const struct ty_place slices = ty_section_place(section, "slices");
     struct ty_err why;
     int rc = ty_check_first(check_pairs(options, section, &shape, err),
                             ty_sched_check_updates(options, section, err));
@@ -282,8 +284,9 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
         return ty_fail_at(err, TY_EINPUT, &at, "schedule.%s: %s", key, why.text);
     }
     if (sequence % shape.slices != 0) {
+        const struct ty_place at = ty_section_place(section, "slices");
         return ty_fail_at(
-            err, TY_EINPUT, &slices,
+            err, TY_EINPUT, &at,
             "schedule.slices: %u does not divide model.sequence (%u); write a divisor, such as 1",
             (unsigned)shape.slices, (unsigned)sequence);
     }
