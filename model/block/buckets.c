@@ -26,8 +26,8 @@ static void find_pieces(const struct ty_unit_ops *ops, struct ty_grad_unit *unit
             for (uint32_t k = op->n_weights; k > 0 && op->part == unit->part[part - 1]; k--) {
                 const struct ty_weight *weight = &op->weights[k - 1];
                 assert(unit->n < TY_COUNT(unit->piece));
-                unit->piece[unit->n++] =
-                    (struct ty_grad_piece){weight->params, weight->group, (uint8_t)(part - 1)};
+                unit->piece[unit->n++] = (struct ty_grad_piece){
+                    .params = weight->params, .group = weight->group, .part = (uint8_t)(part - 1)};
             }
         }
     }

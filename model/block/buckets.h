@@ -20,8 +20,9 @@
 /* A matrix whose gradient becomes known in the backward of a part of its unit. */
 struct ty_grad_piece {
     double params;
-    uint8_t group; /* enum ty_comm_group */
-    uint8_t part;  /* its number in the unit, forward order */
+    uint8_t group;     /* enum ty_comm_group */
+    uint8_t part;      /* its number in the unit, forward order */
+    uint8_t unused[6]; /* no padding: equal ones have the same bytes */
 };
 
 /* Of a unit, in the order in which gradients become known. */

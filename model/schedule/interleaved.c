@@ -122,6 +122,7 @@ const struct ty_sched ty_sched_interleaved = {
     .check = check,
     .warm_up = warm_up,
     .piece = piece,
+    .period = group_of,
     .formula = "(m v + p - 1)(tF + tB)",
     .domain = "equal stages, m >= p",
     .makespan = ty_sched_one_round_each,

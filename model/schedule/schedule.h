@@ -160,6 +160,8 @@ struct ty_sched {
     /* The k-th forward or backward of a rank, counted from 0 in the order it runs them. */
     struct ty_slot (*piece)(const struct ty_sched_shape *shape, uint32_t rank, uint32_t k,
                             enum ty_phase phase);
+    /* Micro-batches after which pieces repeat, but for a last few; NULL: one. */
+    uint32_t (*period)(const struct ty_sched_shape *shape);
     /* Published makespan without message delays: text, value, and where it is claimed to hold.
      * NULL: nothing published. */
     const char *formula, *domain;

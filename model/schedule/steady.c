@@ -19,6 +19,25 @@ void ty_sched_steady(const struct ty_sched *sched, const struct ty_sched_shape *
     }
 }
 
+/* A period and a step behind the warm-up every stage has run backward. One more period is left then
+ * before the last group begins, which runs the last forward of a stage: a step sooner where
+ * neighbours are paired. */
+uint32_t ty_sched_settled(const struct ty_sched *sched, const struct ty_sched_shape *shape)
+{
+    if (sched->generate != NULL) {
+        return shape->m;
+    }
+    const uint32_t group = sched->period != NULL ? sched->period(shape) : 1;
+    const uint64_t period = (uint64_t)group * shape->v * shape->slices;
+    uint64_t warm = 0;
+    for (uint32_t r = 0; r < shape->p; r++) {
+        const uint32_t own = sched->warm_up(shape, r);
+        warm = own > warm ? own : warm;
+    }
+    const uint64_t least = (warm / period + 3) * group + (shape->m - 1) % group + 1;
+    return least < shape->m ? (uint32_t)least : shape->m;
+}
+
 uint32_t ty_sched_1f1b_warm_up(const struct ty_sched_shape *shape, uint32_t rank)
 {
     return shape->p - 1 - rank;

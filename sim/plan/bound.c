@@ -123,24 +123,25 @@ static double least_time(const struct chains *c, const struct ty_unit_time *time
 /* Of its rank: a backward may wait for reductions of its own. */
 static double least_work(const struct chains *c, uint32_t stage, uint32_t slice, uint32_t phase)
 {
-    const double own = least_time(c, &c->stage[stage]->time[phase][slice], false);
+    const double own = least_time(c, ty_plan_time(c->stage[stage], phase, slice), false);
     return c->piles && phase == TY_PHASE_BACKWARD ? ty_plan_larger(own, c->traffic[stage]->piled)
                                                   : own;
 }
 
 static void time_passes(struct chains *c)
 {
-    const double host = c->layout->pipeline > 1 ? c->look.layer->host_ps : 0;
+    const double host = c->layout->pipeline > 1 ? c->look.layer->times->host_ps : 0;
     for (uint32_t s = 0; s < c->stages; s++) {
         const uint32_t down = s + 1 < c->stages ? hop(c, s) : 0, up = s > 0 ? hop(c, s - 1) : 0;
         for (uint32_t q = 0; q < c->slices; q++) {
             for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
-                const struct ty_unit_time *time = &c->stage[s]->time[phase][q];
+                const struct ty_unit_time *time = ty_plan_time(c->stage[s], phase, q);
                 const uint32_t bits = phase == TY_PHASE_FORWARD ? down : phase == c->back ? up : 0;
                 /* what a message brings, and the loss, waits for the sum at the end of a forward */
                 const bool sums = phase == TY_PHASE_FORWARD && (bits != 0 || s + 1 == c->stages);
                 const double work = least_work(c, s, q, phase);
-                const double whole = least_time(c, &c->stage[s]->time[TY_PHASE_BACKWARD][q], false);
+                const double whole =
+                    least_time(c, ty_plan_time(c->stage[s], TY_PHASE_BACKWARD, q), false);
                 const double through = sums                      ? least_time(c, time, true)
                                        : phase == TY_PHASE_DGRAD ? fmin(work, whole)
                                                                  : work;
@@ -165,7 +166,8 @@ static void slow_down(struct chains *c, double slower)
             struct pass *pass = &pass_of(c, s, 0, 0)[i];
             const uint32_t phase = i % TY_PLAN_PHASES, q = i / TY_PLAN_PHASES;
             const double work = least_work(c, s, q, phase);
-            const double bare = c->look.order->paired ? work : c->stage[s]->time[phase][q].bare;
+            const double bare =
+                c->look.order->paired ? work : ty_plan_time(c->stage[s], phase, q)->bare;
             const double slow = pass->alone - work + floor(slower * bare * (1 - 1e-9));
             pass->work = ty_plan_larger(pass->work, slow); /* which no message adds to */
         }
@@ -237,14 +239,16 @@ static void follow_last(struct chains *c, double after)
 
 /* ---- a rank ---- */
 
-static double work_before(const struct chains *c, const struct ty_plan_mark *mark)
+static double work_before(const struct chains *c, uint32_t i_mark)
 {
+    const struct ty_plan_mark *mark = &c->rank->mark[i_mark];
+    const uint32_t more = i_mark == c->rank->steady ? c->look.order->more : 0;
     double sum = 0;
     for (uint32_t i = mark->work; i < mark->work_end; i++) {
         const struct ty_plan_work *work = &c->rank->work[i];
         const uint32_t chunk = work->pass / (c->slices * TY_PLAN_PHASES);
         const uint32_t rest = work->pass % (c->slices * TY_PLAN_PHASES);
-        sum += work->n * pass_of(c, c->rank->stage[chunk], 0, 0)[rest].work;
+        sum += (work->n + more) * pass_of(c, c->rank->stage[chunk], 0, 0)[rest].work;
     }
     return sum;
 }
@@ -258,7 +262,7 @@ static double longest(const struct chains *c, const double *regain, double after
         const struct ty_plan_mark *mark = &rank->mark[i];
         const uint32_t stage = rank->stage[mark->chunk], at = stage * c->slices + mark->slice;
         const int way = mark->phase == TY_PHASE_FORWARD ? 0 : 1;
-        work += work_before(c, mark);
+        work += work_before(c, i);
         if (mark->phase == TY_PHASE_WGRAD ||
             pass_of(c, stage, mark->slice, mark->phase)->alone == 0) {
             continue;
@@ -271,7 +275,7 @@ static double longest(const struct chains *c, const double *regain, double after
             most = ty_plan_larger(most, head + work + c->tail[way][at]);
         }
     }
-    work += work_before(c, &rank->mark[rank->n_marks - 1]);
+    work += work_before(c, rank->n_marks - 1);
     return ty_plan_larger(
         most, head + work - (c->waits ? ty_plan_larger(c->send_near, c->send_far) : 0) + after);
 }
@@ -461,7 +465,9 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
     c.stages = ty_sched_stages(&c.look.order->shape);
     c.slices = c.look.order->shape.slices;
     c.back = c.look.order->split ? TY_PHASE_DGRAD : TY_PHASE_BACKWARD;
-    rc = ty_plan_sums(costs, &c.look, &c.stage, err);
+    const struct ty_plan_times *times =
+        ty_plan_times(costs, layout, c.look.grid, c.look.layer, c.slices, err);
+    rc = times == NULL ? TY_ENOMEM : ty_plan_sums(costs, &c.look, times, &c.stage, err);
     rc = rc < 0 ? rc : ty_plan_traffics(costs, layout, &c.look, &c.traffic, err);
     rc = rc < 0 ? rc : make_chains(&c, &regain, err);
     c.piles = reduces_all(&c);

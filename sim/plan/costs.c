@@ -30,9 +30,10 @@ int ty_plan_costs_new(struct ty_plan_costs **out, const struct ty_config *base, 
     costs->known = is_known(base);
     costs->groups.key_size = sizeof(struct ty_plan_group);
     costs->units = ty_arena_array(&costs->arena, struct ty_units, 2);
+    costs->tensors = ty_arena_array(&costs->arena, struct ty_tensors, 1);
     costs->unit_list =
         ty_arena_array(&costs->arena, uint8_t, base->arch.layers + 3 * (size_t)base->arch.mtp + 2);
-    if (costs->units == NULL || costs->unit_list == NULL) {
+    if (costs->units == NULL || costs->tensors == NULL || costs->unit_list == NULL) {
         ty_plan_costs_free(costs);
         return ty_fail_memory(err);
     }
@@ -57,9 +58,9 @@ void ty_plan_costs_free(struct ty_plan_costs *costs)
     if (costs == NULL) {
         return;
     }
-    struct ty_plan_map *const maps[] = {&costs->groups, &costs->grids,  &costs->types,
-                                        &costs->deals,  &costs->orders, &costs->traffics,
-                                        &costs->prices};
+    struct ty_plan_map *const maps[] = {&costs->groups,   &costs->grids,  &costs->types,
+                                        &costs->deals,    &costs->orders, &costs->helds,
+                                        &costs->traffics, &costs->prices, &costs->grads};
     release_layers(&costs->layers);
     for (size_t i = 0; i < TY_COUNT(maps); i++) {
         ty_plan_map_release(maps[i]);
@@ -99,12 +100,24 @@ int ty_plan_look(struct ty_plan_costs *costs, const struct ty_layout *layout,
         out->grid == NULL ? NULL : ty_plan_layer(costs, layout, out->grid, shape.slices, err);
     out->deal =
         out->layer == NULL ? NULL : ty_plan_deal(costs, layout, ty_sched_stages(&shape), err);
-    return out->deal == NULL ? TY_ENOMEM
-                             : ty_plan_order(costs, schedule, &shape, out->layer, &out->order, err);
+    if (out->deal == NULL) {
+        return TY_ENOMEM;
+    }
+    const struct ty_sched_times *layer = NULL;
+    if (ty_sched_of(schedule)->steered) {
+        const struct ty_plan_times *times =
+            ty_plan_times(costs, layout, out->grid, out->layer, shape.slices, err);
+        if (times == NULL) {
+            return TY_ENOMEM;
+        }
+        layer = &times->generator;
+    }
+    return ty_plan_order(costs, schedule, &shape, layer, &out->order, err);
 }
 
 int ty_plan_sums(struct ty_plan_costs *costs, const struct ty_plan_look *look,
-                 const struct ty_plan_stage *const **out, struct ty_err *err)
+                 const struct ty_plan_times *times, const struct ty_plan_stage *const **out,
+                 struct ty_err *err)
 {
     const uint32_t n = ty_sched_stages(&look->order->shape);
     if (costs->n_stages < n) {
@@ -119,10 +132,13 @@ int ty_plan_sums(struct ty_plan_costs *costs, const struct ty_plan_look *look,
         const bool same = s > 0 && look->deal->stage[s] == look->deal->stage[s - 1];
         costs->stage[s] = same ? costs->stage[s - 1]
                                : ty_plan_stage(costs, look->layer, look->deal->stage[s], err);
-        if (costs->stage[s] == NULL) {
+        if (costs->stage[s] == NULL ||
+            (times != NULL &&
+             ty_plan_stage_time(costs, times, look->deal->stage[s], look->order->shape.slices,
+                                costs->stage[s], err) < 0)) {
             return TY_ENOMEM;
         }
     }
-    *out = costs->stage;
+    *out = (const struct ty_plan_stage *const *)costs->stage;
     return 0;
 }

@@ -65,22 +65,35 @@ const struct ty_plan_grid *ty_plan_grid(struct ty_plan_costs *costs, const struc
 #define TY_PLAN_SLICES 8u
 
 struct ty_plan_unit {
-    struct ty_unit_times times[TY_PLAN_SLICES]; /* [slices] */
-    struct ty_stage_params params;              /* norms included */
-    bool cuts;                                  /* woven, its backward is of several pieces */
+    struct ty_stage_params params; /* norms included */
+    bool cuts;                     /* woven, its backward is of several pieces */
+};
+/* What only those ask for whose layouts fit. */
+struct ty_plan_times {
+    struct ty_unit_times *unit[TY_N_UNIT_KINDS]; /* [slices] */
+    struct ty_sched_times generator; /* what generators of orders are told, of one layer */
+    double host_ps;                  /* the GPU waits before every pass of a pipeline */
 };
 struct ty_plan_layer {
     struct ty_plan_unit unit[TY_N_UNIT_KINDS];
-    struct ty_tensors tensors; /* sums: one for each life in each kind of unit */
-    struct ty_grads grads;     /* as the pieces go; what is added up depends on more than a layer */
-    struct ty_sched_times generator; /* what generators of orders are told, of one layer */
-    double hidden_B;                 /* of a message between stages, whole */
-    double host_ps;                  /* the GPU waits before every pass of a pipeline */
-    struct ty_plan_map stages;       /* struct ty_plan_stage, by type */
+    struct ty_tensor *tensor; /* [n_tensors] sums: one for each life in each kind of unit */
+    uint32_t n_tensors;
+    const struct ty_grads *grads; /* as the pieces go; what is added up depends on more than a
+                                   * layer. Equal ones are one object */
+    double hidden_B;              /* of a message between stages, whole */
+    struct ty_plan_times *times;  /* NULL: nobody has asked for them */
+    struct ty_plan_map stages;    /* struct ty_plan_stage, by type */
 };
 struct ty_plan_layer *ty_plan_layer(struct ty_plan_costs *costs, const struct ty_layout *layout,
                                     const struct ty_plan_grid *grid, uint32_t slices,
                                     struct ty_err *err);
+
+/* costs_times.c: those of a layer that the layout has; at most TY_PLAN_SLICES. NULL: no memory. */
+const struct ty_plan_times *ty_plan_times(struct ty_plan_costs *costs,
+                                          const struct ty_layout *layout,
+                                          const struct ty_plan_grid *grid,
+                                          struct ty_plan_layer *layer, uint32_t slices,
+                                          struct ty_err *err);
 
 /* The least time of a collective, without others on its links. 0 where groups lie anyhow. */
 double ty_plan_collective_ps(struct ty_plan_costs *costs, const struct ty_plan_group *group,
@@ -101,33 +114,37 @@ struct ty_plan_deal {
 const struct ty_plan_deal *ty_plan_deal(struct ty_plan_costs *costs, const struct ty_layout *layout,
                                         uint32_t stages, struct ty_err *err);
 
-#define TY_PLAN_CHUNKS 128u /* most virtual stages of a rank: 64 of each direction */
-#define TY_PLAN_PHASES 4u   /* forward, backward, its two parts */
+#define TY_PLAN_CHUNKS_MOST 128u /* most virtual stages of a rank: 64 of each direction */
+#define TY_PLAN_PHASES      4u   /* forward, backward, its two parts */
 struct ty_plan_stage {
     struct ty_stage_params params;
     double kept_B, again_B;         /* of a micro-batch: from forward to backward; brought back */
     double brief_B[TY_PLAN_PHASES]; /* while the pass runs */
+    bool in_bytes;                  /* all of these are whole numbers: their sums are exact */
     bool cuts;
-    struct ty_unit_time time[TY_PLAN_PHASES][TY_PLAN_SLICES]; /* of passes */
+    struct ty_unit_time *time; /* [slices][phases] of passes; NULL: nobody has asked for them */
 };
-const struct ty_plan_stage *ty_plan_stage(struct ty_plan_costs *costs, struct ty_plan_layer *layer,
-                                          const struct ty_plan_type *type, struct ty_err *err);
+struct ty_plan_stage *ty_plan_stage(struct ty_plan_costs *costs, struct ty_plan_layer *layer,
+                                    const struct ty_plan_type *type, struct ty_err *err);
+
+/* Its times, once. */
+int ty_plan_stage_time(struct ty_plan_costs *costs, const struct ty_plan_times *times,
+                       const struct ty_plan_type *type, uint32_t slices,
+                       struct ty_plan_stage *stage, struct ty_err *err);
+static inline const struct ty_unit_time *ty_plan_time(const struct ty_plan_stage *stage,
+                                                      uint32_t phase, uint32_t slice)
+{
+    return &stage->time[slice * TY_PLAN_PHASES + phase];
+}
 
 /* ---- costs_order.c: what the order of passes says, whatever they last ---- */
-
-/* A pass of a stage that holds most: no other of the same stage and phase holds as much of all. */
-struct ty_plan_moment {
-    uint16_t chunk; /* of the rank's */
-    uint8_t phase;
-    uint32_t *kept, *again; /* [n_chunks]: passes whose tensors are held, and brought back */
-};
 
 /* A place in a rank's order: before the first or the last pass of a kind. */
 struct ty_plan_mark {
     uint16_t chunk;
     uint8_t phase, slice;
     bool first;              /* what is before it in time is known; else what comes after */
-    uint32_t work, work_end; /* of ty_plan_orders.work: passes since the mark before it */
+    uint32_t work, work_end; /* of ty_plan_rank.work: passes since the mark before it */
 };
 struct ty_plan_work {
     uint32_t pass; /* (chunk x slices + slice) x TY_PLAN_PHASES + phase */
@@ -138,22 +155,46 @@ struct ty_plan_rank {
     uint16_t *stage; /* [n_chunks]: virtual stages it has */
     uint8_t *direction;
     uint32_t n_chunks;
-    struct ty_plan_moment *moment; /* [n_moments] */
-    uint32_t n_moments;
     struct ty_plan_mark *mark; /* [n_marks] in order; the last is the end */
     uint32_t n_marks;
+    uint32_t steady; /* the first mark of a last pass: what passes repeat is before it */
     struct ty_plan_work *work;
 };
 struct ty_plan_order {
     struct ty_sched_shape shape;
     const struct ty_sched *sched;
-    bool paired, split;        /* slots overlap; backwards are of two parts */
+    bool paired, split; /* slots overlap; backwards are of two parts */
+    uint32_t
+        more; /* micro-batches that are not in the work of ranks: each is one more pass of every
+                    * kind before the mark `steady` */
     struct ty_plan_rank *rank; /* [p] */
+    struct ty_plan_held *held; /* [p] */
 };
-/* NULL in *out: of the user's own. */
+/* layer: what a layer takes, for those that durations steer. NULL in *out: of the user's own. */
 int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *schedule,
-                  const struct ty_sched_shape *shape, const struct ty_plan_layer *layer,
+                  const struct ty_sched_shape *shape, const struct ty_sched_times *layer,
                   const struct ty_plan_order **out, struct ty_err *err);
+
+/* ---- costs_held.c: what is held when most is ---- */
+
+/* A pass that holds most: no other of the same stage and phase holds as much of all. */
+struct ty_plan_moment {
+    uint16_t stage; /* index into those of struct ty_plan_held */
+    uint8_t phase;
+    uint32_t *kept, *again; /* [n_stages]: passes whose tensors are held, and brought back */
+};
+/* Of a rank, by its virtual stages, or by kinds of them. */
+struct ty_plan_held {
+    uint16_t *stage; /* [n_stages]: one of each kind */
+    uint32_t n_stages;
+    struct ty_plan_moment *moment; /* [n_moments] */
+    uint32_t n_moments;
+};
+
+/* By virtual stages. chunk_of[directions x stages]: of this rank. */
+int ty_plan_held_read(const struct ty_plan_rank *rank, const struct ty_rank_slots *slots,
+                      const uint32_t *chunk_of, uint32_t stages, struct ty_arena *arena,
+                      struct ty_arena *scratch, struct ty_plan_held *out, struct ty_err *err);
 
 /* ---- costs_traffic.c: what replicas say to each other ---- */
 
@@ -177,20 +218,22 @@ struct ty_plan_costs {
     bool known; /* simulations last what is priced, or longer */
     struct ty_arena arena;
     struct ty_units *units; /* [2] scratch: of whole sequences, of slices */
-    struct ty_plan_map groups, grids, layers, types, deals, orders, traffics;
+    struct ty_plan_map groups, grids, layers, types, deals, orders, helds, traffics;
     struct ty_plan_map prices;                         /* of collectives */
+    struct ty_plan_map grads;                          /* struct ty_grads, by themselves */
+    struct ty_tensors *tensors;                        /* scratch: of a layer */
     struct ty_framework framework[TY_PLAN_FRAMEWORKS]; /* [n_frameworks] that were seen */
     uint32_t n_frameworks;
     uint8_t *unit_list;            /* scratch: kinds of all units of a model */
     struct ty_plan_deal *own_deal; /* scratch: of stages that a layout lists */
     uint32_t own_stages;
-    const struct ty_plan_stage **stage;     /* scratch: [n_stages] of the layout looked at last */
+    struct ty_plan_stage **stage;           /* scratch: [n_stages] of the layout looked at last */
     const struct ty_plan_traffic **traffic; /* the same: [n_traffic] */
     double *times;                          /* scratch: [n_times] */
     size_t n_stages, n_traffic, n_times;
     struct {
         struct ty_arena arena;
-        const struct ty_plan_order *order;
+        struct ty_plan_order *order;
         char key[64];
     } steered; /* the last order that durations steered */
 };
@@ -210,9 +253,17 @@ int ty_plan_look(struct ty_plan_costs *costs, const struct ty_layout *layout,
                  const struct ty_sched_options *schedule, struct ty_plan_look *out,
                  struct ty_err *err);
 
-/* Sums of all virtual stages of a direction, [stages]: until they are asked for again. */
+/* Sums of all virtual stages of a direction, [stages]: until they are asked for again. Those of
+ * times as well where the times of the layer are given; NULL: nobody asks for them. */
 int ty_plan_sums(struct ty_plan_costs *costs, const struct ty_plan_look *look,
-                 const struct ty_plan_stage *const **out, struct ty_err *err);
+                 const struct ty_plan_times *times, const struct ty_plan_stage *const **out,
+                 struct ty_err *err);
+
+/* costs_held.c: what ranks hold, [p], until it is asked for again. Of stages of one kind together,
+ * where that gives the same sums; stage[stages]: sums of the layout. */
+int ty_plan_held(struct ty_plan_costs *costs, const struct ty_plan_look *look,
+                 const struct ty_plan_stage *const *stage, const struct ty_plan_held **out,
+                 struct ty_err *err);
 
 /* costs_traffic.c: what the replicas of each say, [stages]: until it is asked for again. */
 int ty_plan_traffics(struct ty_plan_costs *costs, const struct ty_layout *layout,

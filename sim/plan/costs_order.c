@@ -1,14 +1,15 @@
 /* costs_order.c - what an order of passes says of memory and time, whatever passes take of them.
  *
- * Memory: of all moments of a rank those that may be its fullest. A moment is what is held, by
- * stage, when a pass runs; one at which less of everything is held while such a pass runs is not
- * kept.
+ * Memory: what ranks hold at their fullest (costs_held.c).
  *
  * Time: places in the order of a rank of which it is known how soon they can be reached (the first
  * pass of each stage) or what still has to come behind them (the last), and how many passes of each
- * kind are between them. */
+ * kind are between them.
+ *
+ * An order whose steady state lasts is that of few micro-batches, with some more of every pass. */
 #include <string.h>
 
+#include "model/schedule/steady.h"
 #include "sim/plan/costs_internal.h"
 
 struct order_key {
@@ -24,10 +25,8 @@ struct reader {
     const struct ty_rank_slots *slots;
     struct ty_plan_rank *rank;
     uint32_t *chunk_of; /* [directions x stages]: of this rank */
-    uint32_t *kept, *again;
-    uint32_t *since;   /* [passes]: of each kind since the last mark */
-    uint32_t *moments; /* [chunks x phases]: 1 + the moment of such a pass added last, 0: none */
-    uint32_t n_passes; /* kinds: chunks x slices x phases */
+    uint32_t *since;    /* [passes]: of each kind since the last mark */
+    uint32_t n_passes;  /* kinds: chunks x slices x phases */
 };
 
 static uint32_t chunk_at(const struct reader *r, const struct ty_slot *slot)
@@ -41,85 +40,11 @@ static uint32_t pass_at(const struct reader *r, const struct ty_slot *slot)
            slot->phase;
 }
 
-/* ---- memory ---- */
-
-static bool covers(const uint32_t *more, const uint32_t *less, uint32_t n)
-{
-    bool all = true;
-    for (uint32_t i = 0; i < n && all; i++) {
-        all = more[i] >= less[i];
-    }
-    return all;
-}
-
-/* Room for moments while an order is read: those of one kind of pass are a list. */
-#define MOMENTS 1024u
-struct moments {
-    struct ty_plan_moment item[MOMENTS];
-    uint32_t next[MOMENTS]; /* 1 + the one before it of its kind; 0: none */
-};
-
-/* now[2 chunks]: kept, then again. */
-static int add_moment(struct reader *r, struct moments *all, uint32_t chunk, uint32_t phase)
-{
-    struct ty_plan_rank *rank = r->rank;
-    const uint32_t n = 2 * rank->n_chunks, *now = r->kept;
-    uint32_t *head = &r->moments[chunk * TY_PLAN_PHASES + phase];
-    for (uint32_t i = *head; i > 0; i = all->next[i - 1]) {
-        uint32_t *held = all->item[i - 1].kept;
-        if (covers(held, now, n)) {
-            return 0;
-        }
-        if (covers(now, held, n)) { /* takes its place */
-            memcpy(held, now, n * sizeof(*now));
-            return 0;
-        }
-    }
-    if (rank->n_moments == MOMENTS) {
-        return TY_ELIMIT;
-    }
-    struct ty_plan_moment *moment = &all->item[rank->n_moments];
-    *moment = (struct ty_plan_moment){.chunk = (uint16_t)chunk, .phase = (uint8_t)phase};
-    moment->kept = ty_arena_array(r->arena, uint32_t, n);
-    if (moment->kept == NULL) {
-        return TY_ENOMEM;
-    }
-    moment->again = moment->kept + rank->n_chunks;
-    memcpy(moment->kept, now, n * sizeof(*now));
-    all->next[rank->n_moments++] = *head;
-    *head = rank->n_moments;
-    return 0;
-}
-
 /* What a scratch array came to. NULL: no memory. */
 static void *kept(struct ty_arena *arena, const void *array, size_t size)
 {
     void *own = ty_arena_alloc(arena, 1, size);
     return own == NULL ? NULL : memcpy(own, array, size);
-}
-
-static int read_moments(struct reader *r, struct ty_err *err)
-{
-    int rc = 0;
-    struct moments *all = ty_arena_array(r->scratch, struct moments, 1);
-    if (all == NULL) {
-        return ty_fail_memory(err);
-    }
-    for (uint32_t i = 0; i < r->slots->n && rc == 0; i++) {
-        const struct ty_slot *slot = &r->slots->slot[i];
-        const uint32_t c = chunk_at(r, slot);
-        const bool frees = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD;
-        r->kept[c] += slot->phase == TY_PHASE_FORWARD;
-        r->again[c] += slot->phase == TY_PHASE_DGRAD;
-        rc = add_moment(r, all, c, slot->phase);
-        r->kept[c] -= frees;
-        r->again[c] -= slot->phase == TY_PHASE_WGRAD;
-    }
-    if (rc == TY_ELIMIT) {
-        return ty_fail(err, TY_EBUG, "plan: an order with more than %u fullest moments", MOMENTS);
-    }
-    r->rank->moment = kept(r->arena, all->item, r->rank->n_moments * sizeof(*all->item));
-    return rc < 0 || r->rank->moment == NULL ? ty_fail_memory(err) : 0;
 }
 
 /* ---- time ---- */
@@ -171,6 +96,9 @@ static int read_marks(struct reader *r, struct ty_err *err)
                                               .slice = slot->slice,
                                               .first = k == 0};
                 close_mark(r, mark, &n_work);
+                if (k == 1 && r->rank->steady == 0) {
+                    r->rank->steady = r->rank->n_marks - 1;
+                }
             }
         }
         r->since[pass]++;
@@ -200,15 +128,8 @@ static int find_chunks(struct reader *r, uint32_t number, struct ty_err *err)
         }
     }
     r->n_passes = r->rank->n_chunks * order->shape.slices * TY_PLAN_PHASES;
-    const uint32_t n = r->rank->n_chunks;
-    r->kept = ty_arena_array(r->scratch, uint32_t, (2 + TY_PLAN_PHASES) * (size_t)n + r->n_passes);
-    if (r->kept == NULL) {
-        return ty_fail_memory(err);
-    }
-    r->again = r->kept + n;
-    r->moments = r->again + n;
-    r->since = r->moments + TY_PLAN_PHASES * (size_t)n;
-    return 0;
+    r->since = ty_arena_array(r->scratch, uint32_t, r->n_passes);
+    return r->since == NULL ? ty_fail_memory(err) : 0;
 }
 
 static int read_rank(struct reader *all, struct ty_plan_order *order,
@@ -219,7 +140,9 @@ static int read_rank(struct reader *all, struct ty_plan_order *order,
     r.slots = slots;
     r.rank = &order->rank[number];
     int rc = find_chunks(&r, number, err);
-    rc = rc < 0 ? rc : read_moments(&r, err);
+    rc = rc < 0 ? rc
+                : ty_plan_held_read(r.rank, slots, r.chunk_of, ty_sched_stages(&order->shape),
+                                    r.arena, r.scratch, &order->held[number], err);
     rc = rc < 0 ? rc : read_marks(&r, err);
     for (uint32_t i = 0; i < slots->n; i++) {
         order->split = order->split || slots->slot[i].phase == TY_PHASE_DGRAD;
@@ -247,10 +170,9 @@ static int read_order(struct ty_arena *arena, struct ty_plan_order *order, bool 
 
 /* What generators are told: model/lower/lower.c. */
 static struct ty_sched_times times_of(const struct ty_plan_costs *costs,
-                                      const struct ty_plan_layer *layer,
+                                      const struct ty_sched_times *one,
                                       const struct ty_sched_shape *shape)
 {
-    const struct ty_sched_times *one = &layer->generator;
     const double layers = (double)costs->base->arch.layers / ty_sched_stages(shape);
     return (struct ty_sched_times){.forward = one->forward * layers,
                                    .backward = (one->input + one->weight) * layers,
@@ -259,23 +181,89 @@ static struct ty_sched_times times_of(const struct ty_plan_costs *costs,
                                    .overlap = -1};
 }
 
-/* Orders that durations steer are as many as layouts: the last one is kept. */
-static const struct ty_plan_order *steered(struct ty_plan_costs *costs, const struct order_key *key)
+/* Reads the order of a shape. */
+static int new_order(const struct order_key *key, const struct ty_sched *sched,
+                     const struct ty_sched_shape *shape, const struct ty_sched_times *times,
+                     struct ty_arena *arena, struct ty_plan_order **out, struct ty_err *err)
 {
-    _Static_assert(sizeof(*key) <= sizeof(costs->steered.key), "room for a key");
-    if (costs->steered.order != NULL && memcmp(costs->steered.key, key, sizeof(*key)) == 0) {
-        return costs->steered.order;
+    struct ty_plan_order *order = ty_arena_array(arena, struct ty_plan_order, 1);
+    if (order != NULL) {
+        *order = (struct ty_plan_order){.shape = *shape, .sched = sched};
+        order->rank = ty_arena_array(arena, struct ty_plan_rank, shape->p);
+        order->held = ty_arena_array(arena, struct ty_plan_held, shape->p);
     }
-    costs->steered.order = NULL;
-    ty_arena_release(&costs->steered.arena);
-    return NULL;
+    if (order == NULL || order->rank == NULL || order->held == NULL) {
+        return ty_fail_memory(err);
+    }
+    *out = order;
+    return read_order(arena, order, key->pairs != 0, times, err);
+}
+
+/* That of a shape whose order has settled, with more micro-batches. */
+static int lengthen(const struct ty_plan_order *settled, const struct ty_sched_shape *shape,
+                    struct ty_arena *arena, struct ty_plan_order **out, struct ty_err *err)
+{
+    struct ty_plan_order *order = ty_arena_array(arena, struct ty_plan_order, 1);
+    if (order == NULL) {
+        return ty_fail_memory(err);
+    }
+    *order = *settled;
+    order->shape = *shape;
+    order->more = shape->m - settled->shape.m;
+    *out = order;
+    return 0;
+}
+
+/* Of one that no durations steer. */
+static int kept_order(struct ty_plan_costs *costs, const struct order_key *key,
+                      const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                      struct ty_plan_order **out, struct ty_err *err)
+{
+    struct ty_plan_order *known = ty_plan_map_find(&costs->orders, key);
+    if (known != NULL) {
+        *out = known;
+        return 0;
+    }
+    const struct ty_sched_times none = {.forward = 0};
+    struct order_key less = *key;
+    struct ty_sched_shape settled = *shape;
+    settled.m = less.m = ty_sched_settled(sched, shape);
+    int rc;
+    if (settled.m < shape->m) {
+        rc = kept_order(costs, &less, sched, &settled, out, err);
+        rc = rc < 0 ? rc : lengthen(*out, shape, &costs->arena, out, err);
+    } else {
+        rc = new_order(key, sched, shape, &none, &costs->arena, out, err);
+    }
+    return rc < 0 ? rc : ty_plan_map_add(&costs->orders, key, *out, &costs->arena, err);
+}
+
+/* Orders that durations steer are as many as layouts: the last one is kept. */
+static int steered_order(struct ty_plan_costs *costs, struct order_key *key,
+                         const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                         const struct ty_sched_times *layer, struct ty_plan_order **out,
+                         struct ty_err *err)
+{
+    const struct ty_sched_times times = times_of(costs, layer, shape);
+    int rc = 0;
+    _Static_assert(sizeof(*key) <= sizeof(costs->steered.key), "room for a key");
+    key->forward = times.forward;
+    key->input = times.input;
+    key->weight = times.weight;
+    *out = costs->steered.order;
+    if (*out == NULL || memcmp(costs->steered.key, key, sizeof(*key)) != 0) {
+        ty_arena_release(&costs->steered.arena);
+        rc = new_order(key, sched, shape, &times, &costs->steered.arena, out, err);
+        costs->steered.order = rc < 0 ? NULL : *out;
+        memcpy(costs->steered.key, key, sizeof(*key));
+    }
+    return rc;
 }
 
 int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *schedule,
-                  const struct ty_sched_shape *shape, const struct ty_plan_layer *layer,
+                  const struct ty_sched_shape *shape, const struct ty_sched_times *layer,
                   const struct ty_plan_order **out, struct ty_err *err)
 {
-    const struct ty_sched_times times = times_of(costs, layer, shape);
     const struct ty_sched *sched = ty_sched_of(schedule);
     struct order_key key = {.p = shape->p,
                             .m = shape->m,
@@ -284,35 +272,14 @@ int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *sc
                             .slices = shape->slices,
                             .schedule = (uint32_t)schedule->name,
                             .pairs = ty_sched_pairs(schedule)};
-    if (sched->steered) {
-        key.forward = times.forward;
-        key.input = times.input;
-        key.weight = times.weight;
-    }
+    struct ty_plan_order *order = NULL;
     *out = NULL;
     if (schedule->custom != NULL || sched->asynchronous) {
         return 0;
     }
     costs->orders.key_size = sizeof(key);
-    *out = sched->steered ? steered(costs, &key) : ty_plan_map_find(&costs->orders, &key);
-    if (*out != NULL) {
-        return 0;
-    }
-    struct ty_arena *arena = sched->steered ? &costs->steered.arena : &costs->arena;
-    struct ty_plan_order *order = ty_arena_array(arena, struct ty_plan_order, 1);
-    if (order == NULL) {
-        return ty_fail_memory(err);
-    }
-    *order = (struct ty_plan_order){.shape = *shape, .sched = sched};
-    order->rank = ty_arena_array(arena, struct ty_plan_rank, shape->p);
-    int rc = order->rank == NULL ? ty_fail_memory(err)
-                                 : read_order(arena, order, key.pairs != 0, &times, err);
-    if (rc == 0 && sched->steered) {
-        memcpy(costs->steered.key, &key, sizeof(key));
-        costs->steered.order = order;
-    } else if (rc == 0) {
-        rc = ty_plan_map_add(&costs->orders, &key, order, arena, err);
-    }
-    *out = rc < 0 ? NULL : order;
+    const int rc = sched->steered ? steered_order(costs, &key, sched, shape, layer, &order, err)
+                                  : kept_order(costs, &key, sched, shape, &order, err);
+    *out = order;
     return rc;
 }

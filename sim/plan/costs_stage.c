@@ -1,5 +1,6 @@
 /* costs_stage.c - which units the virtual stages of a pipeline have, and sums over them. Of many
  * stages few differ. */
+#include <math.h>
 #include <string.h>
 
 #include "sim/plan/costs_internal.h"
@@ -156,52 +157,78 @@ static void cut_end(struct ty_unit_time *sum, const struct ty_unit_time *last)
     sum->busy -= last->through - last->busy;
 }
 
-static void sum_times(const struct ty_plan_layer *layer, const struct ty_plan_type *type,
-                      uint32_t slice, struct ty_plan_stage *stage)
+/* Of a slice. sum[phases] */
+static void sum_times(const struct ty_plan_times *times, const struct ty_plan_type *type,
+                      uint32_t slice, struct ty_unit_time *sum)
 {
-    struct ty_unit_time *sum[TY_PLAN_PHASES];
-    for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
-        sum[phase] = &stage->time[phase][slice];
-    }
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        const struct ty_unit_times *unit = &layer->unit[k].times[slice];
+        const struct ty_unit_times *unit = &times->unit[k][slice];
         if (type->count[k] > 0) {
-            add_time(sum[TY_PHASE_FORWARD], &unit->forward, type->count[k]);
-            add_time(sum[TY_PHASE_BACKWARD], &unit->backward, type->count[k]);
-            add_time(sum[TY_PHASE_DGRAD], &unit->input, type->count[k]);
-            add_time(sum[TY_PHASE_WGRAD], &unit->weight, type->count[k]);
+            add_time(&sum[TY_PHASE_FORWARD], &unit->forward, type->count[k]);
+            add_time(&sum[TY_PHASE_BACKWARD], &unit->backward, type->count[k]);
+            add_time(&sum[TY_PHASE_DGRAD], &unit->input, type->count[k]);
+            add_time(&sum[TY_PHASE_WGRAD], &unit->weight, type->count[k]);
         }
     }
     if (type->n_units > 0) {
-        const struct ty_unit_times *first = &layer->unit[type->first].times[slice];
-        cut_end(sum[TY_PHASE_FORWARD], &layer->unit[type->last].times[slice].forward);
-        cut_end(sum[TY_PHASE_BACKWARD], &first->backward);
-        cut_end(sum[TY_PHASE_DGRAD], &first->input);
-        cut_end(sum[TY_PHASE_WGRAD], &first->weight);
+        const struct ty_unit_times *first = &times->unit[type->first][slice];
+        cut_end(&sum[TY_PHASE_FORWARD], &times->unit[type->last][slice].forward);
+        cut_end(&sum[TY_PHASE_BACKWARD], &first->backward);
+        cut_end(&sum[TY_PHASE_DGRAD], &first->input);
+        cut_end(&sum[TY_PHASE_WGRAD], &first->weight);
     }
 }
 
-static void sum_tensors(const struct ty_arch *arch, const struct ty_plan_layer *layer,
+int ty_plan_stage_time(struct ty_plan_costs *costs, const struct ty_plan_times *times,
+                       const struct ty_plan_type *type, uint32_t slices,
+                       struct ty_plan_stage *stage, struct ty_err *err)
+{
+    if (stage->time != NULL) {
+        return 0;
+    }
+    stage->time =
+        ty_arena_array(&costs->arena, struct ty_unit_time, (size_t)slices * TY_PLAN_PHASES);
+    if (stage->time == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t q = 0; q < slices; q++) {
+        sum_times(times, type, q, stage->time + (size_t)q * TY_PLAN_PHASES);
+    }
+    return 0;
+}
+
+static bool is_whole(double bytes)
+{
+    return floor(bytes) == bytes;
+}
+
+static void sum_tensors(struct ty_plan_costs *costs, const struct ty_plan_layer *layer,
                         const struct ty_plan_type *type, struct ty_plan_stage *stage)
 {
     struct ty_memory_stage memory = {
-        .arch = arch, .layers = type->layers, .head = type->count[TY_UNIT_HEAD] > 0};
+        .arch = &costs->base->arch, .layers = type->layers, .head = type->count[TY_UNIT_HEAD] > 0};
+    struct ty_tensors *tensors = costs->tensors;
+    memcpy(tensors->item, layer->tensor, layer->n_tensors * sizeof(*layer->tensor));
+    tensors->n = layer->n_tensors;
     memcpy(memory.count, type->count, sizeof(memory.count));
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         const uint32_t n = type->count[k];
         if (n > 0) {
-            stage->kept_B += n * ty_tensors_sum(&layer->tensors, k, TY_LIFE_KEPT);
-            stage->again_B += n * ty_tensors_sum(&layer->tensors, k, TY_LIFE_RECOMPUTED);
+            stage->kept_B += n * ty_tensors_sum(tensors, k, TY_LIFE_KEPT);
+            stage->again_B += n * ty_tensors_sum(tensors, k, TY_LIFE_RECOMPUTED);
         }
     }
     for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
-        stage->brief_B[phase] =
-            ty_memory_pass(&layer->tensors, &memory, (enum ty_phase)phase).bytes;
+        stage->brief_B[phase] = ty_memory_pass(tensors, &memory, (enum ty_phase)phase).bytes;
+    }
+    stage->in_bytes = is_whole(stage->kept_B) && is_whole(stage->again_B);
+    for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
+        stage->in_bytes = stage->in_bytes && is_whole(stage->brief_B[phase]);
     }
 }
 
-const struct ty_plan_stage *ty_plan_stage(struct ty_plan_costs *costs, struct ty_plan_layer *layer,
-                                          const struct ty_plan_type *type, struct ty_err *err)
+struct ty_plan_stage *ty_plan_stage(struct ty_plan_costs *costs, struct ty_plan_layer *layer,
+                                    const struct ty_plan_type *type, struct ty_err *err)
 {
     layer->stages.key_size = sizeof(type);
     struct ty_plan_stage *stage = ty_plan_map_find(&layer->stages, &type);
@@ -222,9 +249,6 @@ const struct ty_plan_stage *ty_plan_stage(struct ty_plan_costs *costs, struct ty
             stage->cuts = stage->cuts || layer->unit[k].cuts;
         }
     }
-    sum_tensors(&costs->base->arch, layer, type, stage);
-    for (uint32_t q = 0; q < TY_PLAN_SLICES; q++) {
-        sum_times(layer, type, q, stage);
-    }
+    sum_tensors(costs, layer, type, stage);
     return ty_plan_map_add(&layer->stages, &type, stage, &costs->arena, err) < 0 ? NULL : stage;
 }

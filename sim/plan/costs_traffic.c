@@ -69,10 +69,10 @@ static void play_until(struct closing *c, uint32_t unit, uint32_t part)
 {
     while (c->unit > unit || c->part > part) {
         if (c->part == 0) {
-            c->part = c->layer->grads.kind[c->type->unit[--c->unit]].n_parts;
+            c->part = c->layer->grads->kind[c->type->unit[--c->unit]].n_parts;
         }
         c->part--;
-        play_part(c, &c->layer->unit[c->type->unit[c->unit]].times[0].part[c->part]);
+        play_part(c, &c->layer->times->unit[c->type->unit[c->unit]][0].part[c->part]);
     }
 }
 
@@ -97,7 +97,7 @@ static struct closing walk(const struct closing *start, enum waits waits)
     const struct ty_grad_stage stage = {c.type->unit, c.type->n_units};
     c.waits = waits;
     c.unit = c.type->n_units;
-    ty_grads_buckets(&c.layer->grads, c.layout, &stage, close_bucket, &c);
+    ty_grads_buckets(c.layer->grads, c.layout, &stage, close_bucket, &c);
     play_until(&c, 0, 0);
     return c;
 }
@@ -116,7 +116,7 @@ static enum waits waits_of(const struct ty_layout *layout)
 /* ZeRO-3: the first gather of a forward waits for all that was computed before. */
 static double first_gather(const struct closing *c)
 {
-    const struct ty_grad_unit *unit = &c->layer->grads.kind[c->type->first];
+    const struct ty_grad_unit *unit = &c->layer->grads->kind[c->type->first];
     const double bytes = ty_memory_weight_bytes(c->layout);
     double ps = 0;
     for (int k = 0; k < 2; k++) {

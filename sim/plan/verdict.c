@@ -10,22 +10,23 @@ struct bill {
     struct ty_plan_costs *costs;
     const struct ty_layout *layout;
     struct ty_plan_look look;
-    bool in_turn; /* passes of a slot may hold theirs one after the other */
+    const struct ty_plan_held *held; /* [p] */
+    bool in_turn;                    /* passes of a slot may hold theirs one after the other */
 };
 
 /* What is held at the fullest moment of a rank, and while its pass runs. */
-static double activations(const struct bill *b, const struct ty_plan_rank *rank,
+static double activations(const struct bill *b, const struct ty_plan_held *held,
                           const struct ty_plan_stage *const *stage)
 {
     double most = 0, one = 0; /* one: the most that a pass holds */
-    for (uint32_t c = 0; c < rank->n_chunks; c++) {
-        one = ty_plan_larger(one, stage[rank->stage[c]]->kept_B);
+    for (uint32_t c = 0; c < held->n_stages; c++) {
+        one = ty_plan_larger(one, stage[held->stage[c]]->kept_B);
     }
-    for (uint32_t i = 0; i < rank->n_moments; i++) {
-        const struct ty_plan_moment *moment = &rank->moment[i];
-        double bytes = stage[rank->stage[moment->chunk]]->brief_B[moment->phase];
-        for (uint32_t c = 0; c < rank->n_chunks; c++) {
-            const struct ty_plan_stage *s = stage[rank->stage[c]];
+    for (uint32_t i = 0; i < held->n_moments; i++) {
+        const struct ty_plan_moment *moment = &held->moment[i];
+        double bytes = stage[held->stage[moment->stage]]->brief_B[moment->phase];
+        for (uint32_t c = 0; c < held->n_stages; c++) {
+            const struct ty_plan_stage *s = stage[held->stage[c]];
             bytes += moment->kept[c] * s->kept_B + moment->again[c] * s->again_B;
         }
         most = ty_plan_larger(most, bytes);
@@ -37,9 +38,9 @@ static double activations(const struct bill *b, const struct ty_plan_rank *rank,
 static int buffers(const struct bill *b, const struct ty_plan_rank *rank, double *bytes,
                    struct ty_err *err)
 {
-    struct ty_grad_stage stage[TY_PLAN_CHUNKS];
+    struct ty_grad_stage stage[TY_PLAN_CHUNKS_MOST];
     struct ty_whole whole = {0, 0, 0, 0};
-    if (rank->n_chunks > TY_PLAN_CHUNKS) {
+    if (rank->n_chunks > TY_PLAN_CHUNKS_MOST) {
         return ty_fail(err, TY_EBUG, "plan: %u chunks on a rank", (unsigned)rank->n_chunks);
     }
     if (b->layout->zero >= 2) {
@@ -47,7 +48,7 @@ static int buffers(const struct bill *b, const struct ty_plan_rank *rank, double
             const struct ty_plan_type *type = b->look.deal->stage[rank->stage[c]];
             stage[c] = (struct ty_grad_stage){type->unit, type->n_units};
         }
-        whole = ty_grads_whole(&b->look.layer->grads, b->layout, stage, rank->n_chunks,
+        whole = ty_grads_whole(b->look.layer->grads, b->layout, stage, rank->n_chunks,
                                b->look.order->sched->whole_chunks);
     }
     *bytes = ty_memory_buffers(b->layout, &whole);
@@ -66,16 +67,16 @@ static bool as_before(const struct bill *b, uint32_t r)
 }
 
 /* States of a rank and what it holds of activations. */
-static double holds(const struct bill *b, const struct ty_plan_rank *rank,
-                    const struct ty_plan_stage *const *stage)
+static double holds(const struct bill *b, uint32_t r, const struct ty_plan_stage *const *stage)
 {
+    const struct ty_plan_rank *rank = &b->look.order->rank[r];
     double params = 0, experts = 0;
     for (uint32_t c = 0; c < rank->n_chunks; c++) {
         params += stage[rank->stage[c]]->params.all;
         experts += stage[rank->stage[c]]->params.experts;
     }
     const struct ty_state_bytes states = ty_memory_states(b->layout, params, experts);
-    return states.weights + states.grads + states.optimizer + activations(b, rank, stage);
+    return states.weights + states.grads + states.optimizer + activations(b, &b->held[r], stage);
 }
 
 static bool is_fuller(double bytes, double capacity, const struct ty_plan_verdict *out)
@@ -89,11 +90,11 @@ static bool is_fuller(double bytes, double capacity, const struct ty_plan_verdic
 static bool may_take_turns(const struct bill *b, const struct ty_plan_stage *const *stage)
 {
     const struct ty_plan_order *order = b->look.order;
-    bool cuts = true;
-    for (uint32_t s = 0; s < ty_sched_stages(&order->shape); s++) {
+    bool may = order->paired && b->layout->framework.expert_overlap, cuts = true;
+    for (uint32_t s = 0; may && s < ty_sched_stages(&order->shape); s++) {
         cuts = cuts && stage[s]->cuts;
     }
-    return order->paired && b->layout->framework.expert_overlap && !cuts;
+    return may && !cuts;
 }
 
 int ty_plan_verdict(struct ty_plan_costs *costs, const struct ty_layout *layout,
@@ -109,7 +110,8 @@ int ty_plan_verdict(struct ty_plan_costs *costs, const struct ty_layout *layout,
     if (rc < 0 || b.look.order == NULL) {
         return rc;
     }
-    rc = ty_plan_sums(costs, &b.look, &stage, err);
+    rc = ty_plan_sums(costs, &b.look, NULL, &stage, err);
+    rc = rc < 0 ? rc : ty_plan_held(costs, &b.look, stage, &b.held, err);
     const uint32_t n = ty_layout_communicators(layout, &costs->base->arch, name);
     const double reserve = ty_cluster_reserve(cluster, n);
     double whole = 0;
@@ -120,7 +122,7 @@ int ty_plan_verdict(struct ty_plan_costs *costs, const struct ty_layout *layout,
     for (uint32_t r = 0; r < b.look.order->shape.p && rc == 0; r++) {
         const struct ty_plan_rank *rank = &b.look.order->rank[r];
         rc = as_before(&b, r) ? 0 : buffers(&b, rank, &whole, err);
-        const double held = holds(&b, rank, stage) + whole;
+        const double held = holds(&b, r, stage) + whole;
         const double bytes = held * (1 + cluster->overhead.fragmentation) + reserve;
         const double capacity = b.look.grid->memory_B[r];
         if (r == 0 || is_fuller(bytes, capacity, out)) {
