@@ -206,6 +206,22 @@ static void next_bucket(void *arg, uint32_t unit, uint32_t part, enum ty_comm_gr
     n->before = params;
 }
 
+/* Of stages that are alike one tells all. */
+static void find_neighbours(const struct stages *s, bool in_place, struct ty_whole *whole)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct ty_grad_stage *stage = &s->stage[i];
+        const bool again = i > 0 && stage->unit == stage[-1].unit;
+        struct neighbours all = {.made_B = ty_memory_grad_bytes(s->layout),
+                                 .reduced_B = ty_memory_reduced_bytes(s->layout),
+                                 .added = in_place,
+                                 .whole = whole};
+        if (!again || stage->n_units != stage[-1].n_units) {
+            ty_grads_buckets(s->grads, s->layout, stage, next_bucket, &all);
+        }
+    }
+}
+
 struct ty_whole ty_grads_whole(const struct ty_grads *grads, const struct ty_layout *layout,
                                const struct ty_grad_stage *stage, uint32_t n, bool whole_chunks)
 {
@@ -223,13 +239,7 @@ struct ty_whole ty_grads_whole(const struct ty_grads *grads, const struct ty_lay
     const bool in_place = adds && ty_memory_added_bytes(layout) == ty_memory_grad_bytes(layout);
     struct ty_whole whole = {.gathered = gathers ? most_params(&stages, window) : 0,
                              .added = chunk && adds ? most_params(&stages, UINT32_MAX) : 0};
-    for (uint32_t s = 0; s < n; s++) {
-        struct neighbours all = {.made_B = ty_memory_grad_bytes(layout),
-                                 .reduced_B = ty_memory_reduced_bytes(layout),
-                                 .added = in_place,
-                                 .whole = &whole};
-        ty_grads_buckets(grads, layout, &stage[s], next_bucket, &all);
-    }
+    find_neighbours(&stages, in_place, &whole);
     if (layout->zero == 2 && whole.added > 0) {
         whole.reduced = fmax(whole.reduced, second_params(&stages));
     }
