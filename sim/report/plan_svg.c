@@ -3,6 +3,7 @@
 #include "sim/report/plan.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/compiler.h"
@@ -24,6 +25,7 @@
 #define GIB      1073741824.0
 #define APART    24.0 /* marks with numbers are at least so far from each other */
 #define WORD     96u
+#define LETTERS  80u /* of a line of a layout's keys */
 
 /* Told apart by those who see no colours, too (Okabe and Ito 2008). */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73",
@@ -148,31 +150,57 @@ static bool differs(const struct numbered *picked, uint32_t n, uint32_t key)
 }
 
 /* "tensor 2, schedule 1f1b": the searched keys in which they differ, or those in which they do
- * not. */
-static void put_layout(struct plot *p, const struct numbered *picked, uint32_t n, uint32_t which,
-                       bool differing)
+ * not. Of one alone all are told. To be freed; NULL: no memory. */
+static char *layout_words(const struct plot *p, const struct numbered *picked, uint32_t n,
+                          uint32_t which, bool differing)
 {
     const struct ty_plan_result *r = &p->answer->result[picked[which].result];
+    struct ty_text words = {.data = NULL};
     char value[TY_PLAN_VALUE];
-    bool any = false;
     for (uint32_t k = 0; k < TY_PLAN_N_AXES; k++) {
         const struct ty_plan_axis *axis = &r->space.axis[k];
-        if (axis->searched && k != TY_PLAN_DATA && differs(picked, n, k) == differing) {
-            ty_plan_key_value(&r->space, &picked[which].row->point, k, value);
-            ty_text_add(p->out, "%s%s ", any ? ", " : "",
-                        k == TY_PLAN_SCHEDULE ? "schedule" : axis->key);
-            ty_svg_put_escaped(p->out, value);
-            any = true;
+        const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
+        const bool told =
+            axis->searched && k != TY_PLAN_DATA && (!experts || ty_arch_is_moe(&r->base->arch));
+        if (told && (n == 1 || differs(picked, n, k)) == differing) {
+            ty_text_add(&words, "%s%s %s", words.len > 0 ? ", " : "",
+                        k == TY_PLAN_SCHEDULE ? "schedule" : axis->key,
+                        ty_plan_key_value(&r->space, &picked[which].row->point, k, value));
         }
     }
+    return ty_text_take(&words);
 }
 
-static void put_line(struct plot *p, const struct numbered *picked, uint32_t n, uint32_t i)
+/* Lines that fit beside the numbers, broken behind commas; how many. */
+static uint32_t put_lines(struct plot *p, double y, const char *text)
+{
+    uint32_t n = 0;
+    while (text != NULL && *text != '\0') {
+        size_t end = strlen(text);
+        if (end > LETTERS) {
+            for (end = LETTERS; end > 1 && text[end - 1] != ','; end--) {}
+        }
+        ty_text_add(p->out, "<text x=\"%.1f\" y=\"%.1f\">", LEFT + 290, y + LINE * n);
+        struct ty_text line = {.data = NULL};
+        ty_text_bytes(&line, text, end);
+        ty_svg_put_escaped(p->out, line.failed ? "" : line.data);
+        p->out->failed = p->out->failed || line.failed;
+        ty_text_release(&line);
+        ty_text_add(p->out, "</text>\n");
+        text += end;
+        text += *text == ' ';
+        n++;
+    }
+    return n;
+}
+
+/* A layout's line or lines; where the next one is. */
+static double put_line(struct plot *p, const struct numbered *picked, uint32_t n, uint32_t i,
+                       double y)
 {
     const struct ty_plan_row *row = picked[i].row;
     const struct ty_plan_result *r = &p->answer->result[picked[i].result];
-    const double y = TABLE + LINE * (i + 1);
-    char word[WORD];
+    char word[WORD], *layout = layout_words(p, picked, n, i, true);
     put_mark(p, picked[i].result, LEFT - 52, y - 4, true);
     (void)ty_snprintf(word, sizeof(word), "%u", (unsigned)(i + 1));
     ty_axes_text(p->out, LEFT - 20, y, "end", word);
@@ -182,28 +210,36 @@ static void put_line(struct plot *p, const struct numbered *picked, uint32_t n, 
     ty_axes_text(p->out, LEFT + 110, y, "end", ty_words_seconds(row->step_s, word, sizeof(word)));
     ty_axes_text(p->out, LEFT + 180, y, "end", ty_words_share(row->mfu, word, sizeof(word)));
     ty_axes_text(p->out, LEFT + 270, y, "end", ty_words_bytes(row->peak_B, word, sizeof(word)));
-    ty_text_add(p->out, "<text x=\"%.1f\" y=\"%.1f\">", LEFT + 290, y);
-    put_layout(p, picked, n, i, true);
-    ty_text_add(p->out, "</text>\n");
+    const uint32_t lines = put_lines(p, y, layout);
+    p->out->failed = p->out->failed || layout == NULL;
+    free(layout);
+    return y + LINE * (lines > 0 ? lines : 1);
 }
 
-static void put_table(struct plot *p)
+/* Where it ends. */
+static double put_table(struct plot *p)
 {
     static const struct {
         double x;
         const char *head;
-    } heads[] = {{30, "GPUs"}, {110, "step"}, {180, "MFU"}, {270, "memory"}};
+    } heads[] = {{30, "GPUs"}, {110, "step"}, {180, "MFU"}, {270, "memory"}, {332, "layout"}};
     struct numbered picked[NUMBERED];
     const uint32_t n = pick(p, picked);
+    char *all = layout_words(p, picked, n, 0, false);
+    double y = TABLE + LINE;
     for (size_t i = 0; i < TY_COUNT(heads); i++) {
         ty_axes_text(p->out, LEFT + heads[i].x, TABLE, "end", heads[i].head);
     }
-    ty_text_add(p->out, "<text x=\"%.1f\" y=\"%.1f\">layout; all: ", LEFT + 290, TABLE);
-    put_layout(p, picked, n, 0, false);
-    ty_text_add(p->out, "</text>\n");
     for (uint32_t i = 0; i < n; i++) {
-        put_line(p, picked, n, i);
+        y = put_line(p, picked, n, i, y);
     }
+    if (all != NULL && all[0] != '\0') {
+        ty_axes_text(p->out, LEFT + 270, y, "end", "all of them");
+        y += LINE * put_lines(p, y, all);
+    }
+    p->out->failed = p->out->failed || all == NULL;
+    free(all);
+    return y;
 }
 
 /* ---- the picture ---- */
@@ -251,21 +287,28 @@ static void put_title(struct plot *p)
 
 void ty_plan_svg(struct ty_text *out, const struct ty_plan_answer *answer)
 {
-    struct plot p = {.answer = answer, .out = out};
-    double capacity_B = 0;
-    ty_axes_begin(out, WIDTH, answer->n_pareto > 0 ? TABLE + LINE * (NUMBERED + 1) : TOP);
+    struct ty_text table = {.data = NULL};
+    struct plot p = {.answer = answer, .out = &table};
+    double capacity_B = 0, end = TOP;
+    if (answer->n_pareto > 0) { /* its lines make the picture as high as it is */
+        ranges(&p, &capacity_B);
+        end = put_table(&p);
+    }
+    p.out = out;
+    ty_axes_begin(out, WIDTH, end);
     put_title(&p);
     if (answer->n_pareto == 0) {
         ty_axes_text(out, WIDTH / 2, TOP - 12, "middle", "no layout fits");
     } else {
-        ranges(&p, &capacity_B);
         put_axes(&p, capacity_B);
         for (uint32_t i = 0; i < answer->n_results; i++) {
             put_result(&p, i);
         }
-        put_table(&p);
+        ty_text_bytes(out, table.data, table.len);
     }
     ty_text_add(out, "</svg>\n");
+    out->failed = out->failed || table.failed;
+    ty_text_release(&table);
 }
 
 void ty_plan_page(struct ty_text *out, const struct ty_plan_answer *answer)

@@ -246,6 +246,14 @@ class Suite(Test):
                  if re.fullmatch(r"[\d.]+ [GM]iB", t.text or "")]
         self.check("the picture has a mark for every layout that nothing of its size beats",
                    len(marks) - len(lines) - 2 >= len(found["pareto"]) > 2, len(marks))
+        texts = [t for t in svg.iter("{http://www.w3.org/2000/svg}text")]
+        ends = [float(t.get("y")) for t in texts if t.get("y")]
+        width, height = map(float, svg.get("viewBox").split()[2:])
+        self.check("its words are within it, and it ends behind them", all(
+            float(t.get("x")) + 7 * len(t.text or "") < width
+            for t in texts if t.get("x") and t.get("text-anchor") is None and not t.get("font-size"))
+                   and 0 < height - max(ends) < 30
+                   and any(t.text.endswith(" none,") for t in texts), max(ends))
         page = (self.folder / "drawn/plan.html").read_text(encoding="utf-8")
         self.check("the page has the picture and the table, and needs nothing else",
                    "<svg" in page and "layouts on 8 GPUs" in page and "src=" not in page, page[:300])
