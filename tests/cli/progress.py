@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -74,12 +75,25 @@ def told(test, words, size):
     test.check("what is over at once shows nothing", status == 0 and said == "", said)
 
 
+def planned(test):
+    """A search of which nobody knows how many simulations it will take."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as run_file:
+        run_file.write("cluster: {preset: dgx-a100-80g, nodes: 64}\n"
+                       "model: {preset: gpt3-175b}\nlayout: {global_batch: 1536}\n")
+        run_file.flush()
+        said, status = on_terminal([test.binary, "plan", run_file.name, "-j", "1", "--top", "1"])
+    shares = [int(x) for x in re.findall(r"planning (\d+) %", said)]
+    test.check("a search goes on as far as it tells", status == 0 and len(shares) >= 2
+               and shares == sorted(shares) and 55 < shares[-1] <= 100, (status, shares))
+
+
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
     words = ["run", str(EXAMPLE), "-o", "/dev/null", "--trace", "chrome:-"]
     size = redirected(test, words)
     try:
         told(test, words, size)
+        planned(test)
     except needs.Missing as why:
         test.n += 1
         test.failed += needs.told(test.n, "progress on a terminal", why)

@@ -32,6 +32,7 @@ struct ty_plan_searching {
     struct ty_plan_row **row;   /* [n_points] what was simulated, or was known */
     struct ty_plan_front front; /* of those taken */
     uint32_t screened;
+    double tell_s, told; /* when simulations are told of next (ty_wall_s), and their share so far */
     bool stopped;
     pthread_mutex_t lock;
     pthread_cond_t news;
@@ -40,6 +41,9 @@ struct ty_plan_searching {
 
 bool ty_plan_is_stopped(const struct ty_plan_searching *s);
 void ty_plan_tell(struct ty_plan_searching *s, double share);
+
+/* The same of simulations, which are the second half; under the lock. */
+void ty_plan_tell_simulated(struct ty_plan_searching *s);
 
 /* One that is known, or simulated, with a tool that nobody else uses; NULL: it cannot be. */
 struct ty_plan_row *ty_plan_simulate_open(struct ty_plan_searching *s, uint32_t point, int *rc,

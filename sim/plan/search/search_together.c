@@ -116,7 +116,7 @@ int ty_plan_simulate_together(struct ty_plan_searching *s, int rc)
         ty_pool_run(0, (after + crew->n - 1) / crew->n, s->asked->jobs, simulate_own, &r);
         rc = meet(s, &stopped);
         rc = rc == 0 && !stopped ? end_round(&r) : rc;
-        ty_plan_tell(s, 0.5 + 0.5 * s->next / (s->n_queued + 1));
+        ty_plan_tell_simulated(s);
     } while (rc == 0 && !stopped && r.n > 0);
     return rc;
 }
