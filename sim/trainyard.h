@@ -388,7 +388,7 @@ struct ty_crew {
 };
 
 struct ty_sweep_options {
-    const char *path;        /* run file; not standard input: every row reads it */
+    const char *path;        /* run file; "-": standard input, unless there is a crew */
     const char *text;        /* the run file itself, which messages then call `path`; NULL: none */
     const char *rows;        /* CSV whose columns name keys; NULL: `over` */
     const char *const *over; /* [n_over] "KEY=V1,V2": all combinations, the last varies fastest */
@@ -434,7 +434,7 @@ TY_API int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *
 /* ---- the best layout ---- */
 
 struct ty_plan_options {
-    struct ty_source source; /* run file, overlays, settings; standard input will not do */
+    struct ty_source source; /* run file, overlays, settings; "-" will not do for a crew */
     const char *gpus;        /* "64,128": each is searched; NULL: those of the run file */
     const char *const *over; /* [n_over] "KEY=V1,V2": values that are searched of a key */
     size_t n_over;

@@ -21,6 +21,11 @@ static int read_options(const struct cli_options *o, struct ty_plan_options *p)
                 "-o\n");
         return 2;
     }
+    if (o->output != NULL && strcmp(o->output, "-") == 0) {
+        cli_say("trainyard plan: -o -: a plan writes a folder; name one, or leave -o out for the "
+                "answer alone\n");
+        return 2;
+    }
     return cli_jobs(o, &p->jobs) != 0 || cli_shard(o, &p->shard, &p->n_shards) != 0
                ? 2
                : cli_check_merge(o);

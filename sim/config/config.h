@@ -114,6 +114,12 @@ static inline bool ty_config_matters(enum ty_section_index section)
 int ty_config_read_open(struct ty_config **config, const struct ty_source *source,
                         struct ty_err *err);
 
+/* A run file on standard input, which can be read once: reads it into the arena, so that the source
+ * can be read as often as any. With others (a crew) it cannot be: each process has its own. 0, or
+ * TY_EUSAGE, or the codes of reading. */
+int ty_source_hold(struct ty_source *source, const struct ty_crew *crew, struct ty_arena *arena,
+                   struct ty_err *err);
+
 /* The presets that a key names, up to one without a name; NULL where it names none. */
 const struct ty_preset *ty_config_presets(enum ty_section_index section, const char *key);
 

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/base/file.h"
 #include "sim/config/load.h"
 
 /* Files that people have at hand, and what to do with them. */
@@ -20,6 +21,30 @@ static int other_file(struct ty_loader *l, const struct ty_doc *doc)
                        doc->file, doc->file);
     }
     return 0;
+}
+
+int ty_source_hold(struct ty_source *source, const struct ty_crew *crew, struct ty_arena *arena,
+                   struct ty_err *err)
+{
+    const char *text;
+    size_t len;
+    if (source->text != NULL || strcmp(source->path, "-") != 0) {
+        return 0;
+    }
+    if (crew != NULL) {
+        return ty_fail(
+            err, TY_EUSAGE,
+            "-: processes that share work have no standard input in common; write a file");
+    }
+    const int rc = ty_file_read(arena, source->path, TY_YAML_MAX_BYTES, &text, &len, err);
+    if (rc < 0) {
+        return rc;
+    }
+    source->path = "<stdin>";
+    source->text = text;
+    return strlen(text) == len
+               ? 0
+               : ty_fail(err, TY_EINPUT, "<stdin>: a control character (byte 0x00); remove it");
 }
 
 int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, const char *text,

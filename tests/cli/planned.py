@@ -468,6 +468,15 @@ layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pi
                                           "--set=cluster.collectives.measured=none").stdout)
         self.check("and matter", plain["step_time_s"] != best["step_time_s"], plain)
 
+    def piped(self):
+        """A run file on standard input."""
+        words = ["--over", "schedule.name=1f1b", "--top", "2", "--emit", "yaml"]
+        done = subprocess.run([self.binary, "plan", "-", *words], input=RUN, cwd=self.folder,
+                              capture_output=True, text=True, check=False)
+        plain = self.trainyard("plan", "run.yaml", *words)
+        self.check("a run file may be standard input", done.returncode == 0 and
+                   done.stdout.replace("<stdin>", "run.yaml", 1) == plain.stdout != "", done.stderr)
+
     def wrong(self):
         (self.folder / "best.yaml").write_text("run: {seed: 1}\n", encoding="utf-8")
         for words, status, says in [
@@ -544,6 +553,7 @@ def main():
             suite.uneven()
             suite.nearest()
             suite.files()
+            suite.piped()
             suite.wrong()
         print(f"1..{suite.n}")
         return 1 if suite.failed else 0

@@ -189,6 +189,13 @@ class Suite:
                    [False, True, False, True] and "left out" not in done.stderr, done.stdout)
         self.left_out_and_resumed()
 
+    def piped(self):
+        """A run file on standard input is read once, and by every row."""
+        done = subprocess.run([self.binary, "sweep", "-", "--rows", "rows.csv", "-q"], input=RUN,
+                              cwd=self.folder, capture_output=True, text=True, check=False)
+        self.check("a run file may be standard input", done.returncode == 0 and done.stdout.replace(
+            "<stdin>", "run.yaml") == self.sweep("--rows", "rows.csv", "-q").stdout, done.stderr)
+
     def left_out_and_resumed(self):
         over = ["--over", "schedule.chunks=1,2", "--over", "schedule.name=1f1b,zb-v", "--over",
                 "layout.tensor=2,4", "-o", "space.csv"]
@@ -263,6 +270,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), folder)
         suite.rows()
+        suite.piped()
         suite.left_alone()
         suite.best()
         suite.space()

@@ -34,14 +34,6 @@ static int read_objective(const char *word, enum ty_plan_objective *out, struct 
                : ty_fail(err, TY_EUSAGE, "--objective %.40s: write time, cost or memory", word);
 }
 
-static int check_source(const struct ty_plan_options *options, struct ty_err *err)
-{
-    return strcmp(options->source.path, "-") == 0
-               ? ty_fail(err, TY_EUSAGE,
-                         "a plan reads its run file several times; write a file instead of -")
-               : 0;
-}
-
 /* "64,128" into gpus[RESULTS_MAX]. */
 static int read_gpus(const char *text, uint32_t *gpus, uint32_t *n, struct ty_err *err)
 {
@@ -345,8 +337,7 @@ static int check_options(const struct ty_plan_answer *a, const struct ty_plan_op
 static int prepare(struct ty_plan_answer *a, const struct ty_plan_options *options,
                    struct ty_err *err)
 {
-    int rc = check_source(options, err);
-    rc = rc < 0 ? rc : read_objective(options->objective, &a->objective, err);
+    int rc = read_objective(options->objective, &a->objective, err);
     rc = rc < 0 ? rc : check_options(a, options, err);
     rc = rc < 0 ? rc : check_crew(options, err);
     return rc < 0 ? rc : read_results(a, options, err);
@@ -355,11 +346,13 @@ static int prepare(struct ty_plan_answer *a, const struct ty_plan_options *optio
 int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options,
                  struct ty_err *err)
 {
-    struct finding f = {.answer = a, .options = options};
+    struct ty_plan_options held = *options;
+    struct finding f = {.answer = a, .options = &held};
     const double t0 = ty_wall_s();
     *a = (struct ty_plan_answer){.n_shards = options->n_shards > 0 ? options->n_shards : 1,
                                  .shard = options->n_shards > 0 ? options->shard - 1 : 0};
-    int rc = ty_crew_meet(options->crew, prepare(a, options, err));
+    int rc = ty_source_hold(&held.source, options->crew, &a->arena, err);
+    rc = ty_crew_meet(options->crew, rc < 0 ? rc : prepare(a, &held, err));
     rc = rc < 0 ? rc : search_and_store(&f, err);
     if (!ty_crew_leads(options->crew)) {
         return rc;
