@@ -14,20 +14,35 @@ static int (*const run[CLI_N_COMMANDS])(const struct cli_options *options) = {
 #undef X
 };
 
-static void print_usage(FILE *f)
+/* What processes can do together. */
+static bool is_shared(size_t command)
 {
-    fprintf(f, "trainyard " TRAINYARD_VERSION
-               " - simulates GPU clusters that train large language models\n\n"
-               "usage: trainyard COMMAND ...\n\n");
+    return command == CLI_sweep || command == CLI_plan;
+}
+
+/* shared: by processes of a crew. */
+static void print_usage(FILE *f, bool shared)
+{
+    fprintf(f, shared ? "trainyard-mpi " TRAINYARD_VERSION
+                        " - sweeps and plans by MPI ranks that share the work\n\n"
+                        "usage: mpirun -n RANKS trainyard-mpi COMMAND ... -o OUTPUT\n\n"
+                      : "trainyard " TRAINYARD_VERSION
+                        " - simulates GPU clusters that train large language models\n\n"
+                        "usage: trainyard COMMAND ...\n\n");
     for (size_t i = 0; i < CLI_N_COMMANDS; i++) {
-        fprintf(f, "  %-9s %-15s %s\n", cli_commands[i].name, cli_commands[i].arguments,
-                cli_commands[i].summary);
+        if (!shared || is_shared(i)) {
+            fprintf(f, "  %-9s %-15s %s\n", cli_commands[i].name, cli_commands[i].arguments,
+                    cli_commands[i].summary);
+        }
     }
     fprintf(f, "  %-9s %-15s %s\n\n", "help", "COMMAND", "options of a command");
     fprintf(
-        f,
-        "A first run:  trainyard init -o run.yaml, then trainyard run run.yaml; examples are in\n"
-        "docs/examples, or share/doc/trainyard/examples where it is installed\n");
+        f, shared ? "OUTPUT is where all ranks see it; a rank has one thread unless --jobs says "
+                    "otherwise; the\n"
+                    "output is that of trainyard, which has all other commands (docs/clusters.md)\n"
+                  : "A first run:  trainyard init -o run.yaml, then trainyard run run.yaml; "
+                    "examples are in\n"
+                    "docs/examples, or share/doc/trainyard/examples where it is installed\n");
     for (const struct cli_status_row *row = cli_statuses; row->meaning != NULL; row++) {
         fprintf(f, "%-13s %3d  %s\n", row == cli_statuses ? "Exit status:" : "", row->status,
                 row->meaning);
@@ -67,13 +82,13 @@ static int too_many(const char *word, const char *behind, const char *form)
     return 2;
 }
 
-static int help(int argc, char **argv)
+static int help(int argc, char **argv, bool shared)
 {
     if (argc > 3) {
         return too_many(argv[3], argv[2], "trainyard help COMMAND");
     }
     if (argc < 3) {
-        print_usage(stdout);
+        print_usage(stdout, shared);
         return 0;
     }
     const size_t command = cli_find(argv[2]);
@@ -87,7 +102,7 @@ static int help(int argc, char **argv)
 static int dispatch(int argc, char **argv, const struct ty_crew *crew)
 {
     if (argc < 2) {
-        print_usage(stderr);
+        print_usage(stderr, crew != NULL);
         return 2;
     }
     if (strcmp(argv[1], "--version") == 0 && argc > 2) {
@@ -102,13 +117,13 @@ static int dispatch(int argc, char **argv, const struct ty_crew *crew)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        return help(argc, argv);
+        return help(argc, argv, crew != NULL);
     }
     const size_t command = cli_find(argv[1]);
     if (command == CLI_N_COMMANDS) {
         return unknown(argv[1]);
     }
-    if (crew != NULL && command != CLI_sweep && command != CLI_plan) {
+    if (crew != NULL && !is_shared(command)) {
         cli_say("trainyard-mpi: %s is for one process; write trainyard %s\n", argv[1], argv[1]);
         return 2;
     }

@@ -210,6 +210,15 @@ def mistakes(ranks):
     done = ranks.call(2, "run", "run.yaml")
     ranks.test.check("what one process does is told", (done.returncode, done.stderr) ==
                      (2, "trainyard-mpi: run is for one process; write trainyard run\n"), done)
+    done = ranks.call(2, "--help")
+    ranks.test.check("its help is of what ranks do, told once", done.returncode == 0
+                     and done.stdout.count("usage: mpirun -n RANKS trainyard-mpi") == 1
+                     and re.findall(r"^  (\w+) ", done.stdout, re.M) == ["sweep", "plan", "help"], done)
+    for words in (ranks.words("p.csv", "--rows", "-"), ["plan", "-", "-o", "p"]):
+        done = ranks.call(2, *words)
+        ranks.test.check(f"standard input is none of ranks: {words[0]}", done.returncode == 2 and
+                         done.stderr.count("have no standard input in common; write a file\n") == 1,
+                         done)
     (ranks.folder / "e.csv.partial.1").mkdir()
     done = ranks.call(3, *ranks.words("e.csv"))
     ranks.test.check("a rank that cannot write ends all, with its message", done.returncode == 3
