@@ -235,6 +235,27 @@ static void sum_up(struct ty_sweep_job *job, int rc)
     copy_remark(summary, rc == 0 && job->table.remark != NULL ? job->table.remark : "");
 }
 
+/* Standard input can be read once, by one process, and standard output not be resumed. */
+static int check_streams(const struct ty_sweep_options *options, struct ty_err *err)
+{
+    const bool piped = options->rows != NULL && strcmp(options->rows, "-") == 0;
+    if (piped && (options->crew != NULL || strcmp(options->path, "-") == 0)) {
+        return ty_fail(
+            err, TY_EUSAGE,
+            options->crew != NULL
+                ? "--rows -: processes that share work have no standard input in common; "
+                  "write a file"
+                : "-: the run file and --rows are both standard input; write a file for "
+                  "one of them");
+    }
+    if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--resume goes on from the PATH.partial of -o PATH; name the table, such as "
+                       "-o table.csv");
+    }
+    return 0;
+}
+
 int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
 {
     struct ty_sweep_job job = {
@@ -253,22 +274,8 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
                  .desks = &job.desks},
     };
     struct ty_arena arena = {.head = NULL};
-    const bool piped = options->rows != NULL && strcmp(options->rows, "-") == 0;
-    if (piped && (options->crew != NULL || strcmp(options->path, "-") == 0)) {
-        return ty_fail(
-            err, TY_EUSAGE,
-            options->crew != NULL
-                ? "--rows -: processes that share work have no standard input in common; "
-                  "write a file"
-                : "-: the run file and --rows are both standard input; write a file for "
-                  "one of them");
-    }
-    if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
-        return ty_fail(err, TY_EUSAGE,
-                       "--resume goes on from the PATH.partial of -o PATH; name the table, such as "
-                       "-o table.csv");
-    }
-    int rc = ty_source_hold(&job.rows.source, options->crew, &arena, err);
+    int rc = check_streams(options, err);
+    rc = rc < 0 ? rc : ty_source_hold(&job.rows.source, options->crew, &arena, err);
     ty_row_desks_init(&job.desks, &job.rows.source);
     rc = rc < 0 ? rc
                 : ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena,

@@ -482,6 +482,11 @@ layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pi
         for words, status, says in [
                 (["--gpus", "12x"], 2, "--gpus 12x: not a number of GPUs, or several"),
                 (["--gpus", "10"], 2, "--gpus 10: not a whole number of nodes of 4 GPUs; write 8 or 12"),
+                (["--gpus", "400000"], 2, "--gpus 400000: more than 65536 nodes of 4 GPUs; write at "
+                 "most 262144"),
+                (["--gpus", "1", "--set", "cluster.memory=3 GiB", *(word for key in (
+                    "layout.micro_batch=1", "layout.recompute=none", "schedule.name=1f1b")
+                    for word in ("--over", key))], 1, "none of 1 layout fits on 1 GPU; nearest is that"),
                 (["--top", "0"], 2, "--top 0: not a whole number of at least 1"),
                 (["--top", "1000000"], 2, "at most 10000 rows are kept"),
                 (["--objective", "speed"], 2, "--objective speed: write time, cost or memory"),

@@ -16,7 +16,7 @@
 
 #define RESULTS_MAX 64u /* numbers of GPUs */
 #define TOP_USUAL   10u
-#define NODES_MOST  1000000u
+#define NODES_MOST  65536u /* of cluster.nodes */
 
 /* ---- options ---- */
 
@@ -77,7 +77,11 @@ static int set_gpus(struct ty_source *source, uint32_t gpus, const struct ty_con
                        "--gpus: the run file says where the job sits (layout.nodes, layout.gpus); "
                        "leave one of the two out");
     }
-    if ((gpus > node && gpus % node != 0) || gpus / node > NODES_MOST) {
+    if (gpus / node > NODES_MOST) {
+        return ty_fail(err, TY_EUSAGE, "--gpus %u: more than %u nodes of %u GPUs; write at most %u",
+                       (unsigned)gpus, NODES_MOST, (unsigned)node, (unsigned)(NODES_MOST * node));
+    }
+    if (gpus > node && gpus % node != 0) {
         return ty_fail(err, TY_EUSAGE,
                        "--gpus %u: not a whole number of nodes of %u GPUs; write %u or %u",
                        (unsigned)gpus, (unsigned)node, (unsigned)(gpus - gpus % node),

@@ -76,10 +76,12 @@ int ty_plan_fail_nearest(const struct ty_plan_answer *a, struct ty_err *err)
         return ty_fail_memory(err);
     }
     const char *away = r->nearest_away;
+    const unsigned gpus = ty_plan_gpus(&r->space), n = r->space.n_points;
     ty_fail(err, TY_EINFEASIBLE,
-            "none of %s layouts fits on %u GPUs; nearest is %s, with %s of %s%s%s",
-            ty_words_count(r->space.n_points, all, sizeof(all)), (unsigned)ty_plan_gpus(&r->space),
-            words, ty_words_bytes(r->nearest_peak_B, needs, sizeof(needs)),
+            "none of %s layout%s fits on %u GPU%s; nearest is %s, with %s of %s%s%s",
+            ty_words_count(n, all, sizeof(all)), n == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s",
+            words[0] != '\0' ? words : "that one",
+            ty_words_bytes(r->nearest_peak_B, needs, sizeof(needs)),
             ty_words_bytes(r->nearest_capacity_B, has, sizeof(has)),
             away != NULL ? " that a node has: " : "", away != NULL ? away : "");
     ty_text_free(words);
