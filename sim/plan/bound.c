@@ -13,8 +13,7 @@
 
 #include <math.h>
 
-#include "model/zero.h"
-#include "sim/plan/costs_internal.h"
+#include "sim/plan/bound_parts.h"
 #include "sim/run/run.h"
 
 /* Of a pass of a virtual stage. */
@@ -36,9 +35,7 @@ struct chains {
     struct pass *pass;             /* [stages][slices][phases] */
     double *arrival[2]; /* [stages][slices] of the first forward, the first backward: to it */
     double *tail[2];    /* the same of the last: from its start to the end of all passes */
-    double send_near, send_far, latency_near, latency_far; /* of messages */
-    double gather;                                         /* of a message that is sent in parts */
-    bool waits; /* the next pass waits until a message has left */
+    struct ty_plan_messages messages;
     bool piles; /* backwards wait for reductions of their own */
 };
 
@@ -47,69 +44,7 @@ static struct pass *pass_of(const struct chains *c, uint32_t stage, uint32_t sli
     return &c->pass[(stage * c->slices + slice) * TY_PLAN_PHASES + phase];
 }
 
-/* ---- messages ---- */
-
-/* Whether a message between neighbouring stages stays on its node, leaves it, or is none: bits. */
-static uint32_t hop(const struct chains *c, uint32_t stage)
-{
-    const struct ty_plan_order *order = c->look.order;
-    const uint32_t p = order->shape.p;
-    uint32_t bits = 0;
-    for (uint32_t d = 0; d < ty_sched_directions(order->sched->placement); d++) {
-        const uint32_t a = ty_sched_owner(order->sched->placement, &order->shape, d, stage);
-        const uint32_t b = ty_sched_owner(order->sched->placement, &order->shape, d, stage + 1);
-        bits |= a == b ? 0 : c->look.grid->hop[b == (a + 1) % p ? a : b];
-    }
-    return bits;
-}
-
-static double least_of(uint32_t bits, double near, double far)
-{
-    const double least = (bits & TY_PLAN_NEAR) != 0 ? near : INFINITY;
-    return bits == 0 ? 0 : (bits & TY_PLAN_FAR) != 0 ? fmin(least, far) : least;
-}
-
-/* Whether messages are sent in parts that do not stay parts. */
-static bool gathers_messages(const struct ty_layout *layout)
-{
-    return layout->tensor > 1 && !ty_layout_is_mesh(layout) && !layout->sequence_parallel &&
-           layout->framework.scatter_gather_p2p && layout->pipeline > 1;
-}
-
-static void price_messages(struct chains *c)
-{
-    const struct ty_layout *layout = c->layout;
-    const struct ty_cluster *cluster = &c->costs->base->cluster;
-    const bool parts = layout->sequence_parallel || gathers_messages(layout);
-    const double bytes = c->look.layer->hidden_B / (parts ? layout->tensor : 1);
-    const int overlap = layout->framework.overlap_p2p;
-    struct ty_coll_cost near, far;
-    ty_p2p_cost_alone(cluster, true, bytes, &near);
-    ty_p2p_cost_alone(cluster, false, bytes, &far);
-    c->send_near = floor(near.transfer_s * 1e12);
-    c->send_far = floor(far.transfer_s * 1e12);
-    c->latency_near = floor(near.latency_s * 1e12);
-    c->latency_far = floor(far.latency_s * 1e12);
-    c->gather = gathers_messages(layout)
-                    ? ty_plan_collective_ps(c->costs, c->look.grid->group[TY_GROUP_TENSOR],
-                                            TY_COLL_ALL_GATHER, c->look.layer->hidden_B)
-                    : 0;
-    c->waits =
-        !c->look.order->paired && (overlap == TY_OVERLAP_P2P_FALSE ||
-                                   (overlap == TY_OVERLAP_P2P_AUTO && c->look.order->shape.v == 1));
-}
-
 /* ---- passes ---- */
-
-/* ZeRO-3: what every forward has to gather before it begins, as nothing is left of the pass
- * before. */
-static bool gathers_anew(const struct chains *c)
-{
-    const struct ty_framework *f = &c->layout->framework;
-    return c->layout->zero == 3 && !c->look.order->sched->whole_chunks &&
-           ty_layout_does(c->layout, f->reshard_after_forward) &&
-           ty_layout_does(c->layout, f->reshard_after_backward);
-}
 
 /* In a slot with another pass what is known to last is computation alone. */
 static double least_time(const struct chains *c, const struct ty_unit_time *time, bool through)
@@ -132,25 +67,29 @@ static void time_passes(struct chains *c)
 {
     const double host = c->layout->pipeline > 1 ? c->look.layer->times->host_ps : 0;
     for (uint32_t s = 0; s < c->stages; s++) {
-        const uint32_t down = s + 1 < c->stages ? hop(c, s) : 0, up = s > 0 ? hop(c, s - 1) : 0;
+        const struct ty_plan_message none = {0, 0, false};
+        const struct ty_plan_message down =
+            s + 1 < c->stages ? ty_plan_message(&c->look, &c->messages, s) : none;
+        const struct ty_plan_message up =
+            s > 0 ? ty_plan_message(&c->look, &c->messages, s - 1) : none;
         for (uint32_t q = 0; q < c->slices; q++) {
             for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
                 const struct ty_unit_time *time = ty_plan_time(c->stage[s], phase, q);
-                const uint32_t bits = phase == TY_PHASE_FORWARD ? down : phase == c->back ? up : 0;
+                const struct ty_plan_message sent = phase == TY_PHASE_FORWARD ? down
+                                                    : phase == c->back        ? up
+                                                                              : none;
                 /* what a message brings, and the loss, waits for the sum at the end of a forward */
-                const bool sums = phase == TY_PHASE_FORWARD && (bits != 0 || s + 1 == c->stages);
+                const bool sums = phase == TY_PHASE_FORWARD && (sent.any || s + 1 == c->stages);
                 const double work = least_work(c, s, q, phase);
                 const double whole =
                     least_time(c, ty_plan_time(c->stage[s], TY_PHASE_BACKWARD, q), false);
                 const double through = sums                      ? least_time(c, time, true)
                                        : phase == TY_PHASE_DGRAD ? fmin(work, whole)
                                                                  : work;
-                const double send = least_of(bits, c->send_near, c->send_far);
-                const double latency = least_of(bits, c->latency_near, c->latency_far);
-                *pass_of(c, s, q, phase) = (struct pass){
-                    .alone = host + work,
-                    .work = host + work + (c->waits ? send : 0),
-                    .through = host + through + send + latency + (bits != 0 ? c->gather : 0)};
+                *pass_of(c, s, q, phase) =
+                    (struct pass){.alone = host + work,
+                                  .work = host + work + (c->messages.waits ? sent.send : 0),
+                                  .through = host + through + sent.send + sent.behind};
             }
         }
     }
@@ -242,7 +181,7 @@ static void follow_last(struct chains *c, double after)
 static double work_before(const struct chains *c, uint32_t i_mark)
 {
     const struct ty_plan_mark *mark = &c->rank->mark[i_mark];
-    const uint32_t more = i_mark == c->rank->steady ? c->look.order->more : 0;
+    const uint32_t more = ty_plan_more(c->look.order, c->rank, i_mark);
     double sum = 0;
     for (uint32_t i = mark->work; i < mark->work_end; i++) {
         const struct ty_plan_work *work = &c->rank->work[i];
@@ -276,8 +215,8 @@ static double longest(const struct chains *c, const double *regain, double after
         }
     }
     work += work_before(c, rank->n_marks - 1);
-    return ty_plan_larger(
-        most, head + work - (c->waits ? ty_plan_larger(c->send_near, c->send_far) : 0) + after);
+    const double send = ty_plan_larger(c->messages.send_near, c->messages.send_far);
+    return ty_plan_larger(most, head + work - (c->messages.waits ? send : 0) + after);
 }
 
 /* ---- behind the passes ---- */
@@ -315,8 +254,6 @@ static void look_at_rank(const struct chains *c, uint32_t r, struct holdings *ou
 static double after_passes(const struct chains *c, uint32_t r, const struct holdings *rank)
 {
     const struct ty_layout *layout = c->layout;
-    const struct ty_arch *arch = &c->costs->base->arch;
-    const struct ty_plan_order *order = c->look.order;
     const double grad = ty_memory_grad_bytes(layout);
     double after = rank->exposed;
     if (layout->sequence_parallel && layout->tensor > 1 && rank->whole > 0) {
@@ -324,39 +261,7 @@ static double after_passes(const struct chains *c, uint32_t r, const struct hold
                                ty_plan_collective_ps(c->costs, c->look.grid->group[TY_GROUP_TENSOR],
                                                      TY_COLL_ALL_REDUCE, rank->whole * grad));
     }
-    const uint32_t last = order->shape.p - 1;
-    if ((arch->tied || arch->mtp > 0) && last > 0 && order->sched->placement == TY_PLACE_LOOPED &&
-        (r == 0 || r == last)) {
-        const double bytes = (double)arch->vocabulary * arch->hidden / layout->tensor * grad;
-        after += ty_plan_collective_ps(c->costs, c->look.grid->ends, TY_COLL_ALL_REDUCE, bytes);
-    }
-    return after;
-}
-
-/* The norm of all gradients; negative: ranks do not wait for each other. */
-static double norm_ps(const struct chains *c)
-{
-    const struct ty_layout *layout = c->layout;
-    const uint32_t shard = layout->tensor * ty_layout_shards(layout);
-    const uint32_t n = layout->zero > 0 ? shard : layout->tensor;
-    if (n * layout->pipeline == 1 || !c->costs->base->schedule.barrier) {
-        return -1;
-    }
-    return ty_plan_collective_ps(c->costs, c->look.grid->norm, TY_COLL_ALL_REDUCE, 4);
-}
-
-/* The optimizer of a rank on its fastest GPU. */
-static double optimizer_ps(const struct chains *c, const struct holdings *rank)
-{
-    double least = INFINITY;
-    for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
-        if (c->look.grid->used[g]) {
-            const struct ty_gpu *gpu = &ty_exceptions_cluster(&c->costs->base->cluster, g)->gpu;
-            least =
-                fmin(least, ty_optimizer_cost(gpu, c->layout, rank->params, rank->experts).seconds);
-        }
-    }
-    return floor(least * 1e12);
+    return after + ty_plan_tied_ps(c->costs, layout, &c->look, r);
 }
 
 /* All that gathers and reductions of a rank take of the stream that they share, where every pass
@@ -368,24 +273,10 @@ static double stream_ps(const struct chains *c, const struct holdings *rank)
     if (ty_layout_reduces(c->layout) != TY_REDUCES_EVERY || c->look.order->sched->whole_chunks) {
         return 0;
     }
-    return m * (rank->reduce + (gathers_anew(c) ? rank->regain : 0));
+    return m * (rank->reduce + (ty_plan_gathers_anew(c->layout, c->look.order) ? rank->regain : 0));
 }
 
 /* ---- the bound ---- */
-
-/* Whether updated weights come back in the next forward. */
-static bool regains_late(const struct ty_layout *layout)
-{
-    return ty_zero_stages[layout->zero].gather_after_step &&
-           layout->framework.overlap_param_gather && ty_layout_has_copies(layout);
-}
-
-/* Whether every whole backward of a stage reduces what it makes. */
-static bool reduces_all(const struct chains *c)
-{
-    const struct ty_plan_order *order = c->look.order;
-    return !order->paired && !order->split && !order->sched->whole_chunks && c->slices == 1;
-}
 
 /* Over all ranks. */
 struct ends {
@@ -398,8 +289,7 @@ static void find_ends(struct chains *c, const double *regain, struct ends *out)
     const uint32_t p = c->look.order->shape.p;
     const uint32_t first =
         ty_sched_owner(c->look.order->sched->placement, &c->look.order->shape, 0, 0);
-    const bool gathers =
-        ty_zero_stages[c->layout->zero].gather_after_step && !regains_late(c->layout);
+    const bool gathers = ty_plan_regains(c->layout);
     struct holdings rank;
     *out = (struct ends){.least = INFINITY};
     look_at_rank(c, first, &rank);
@@ -408,7 +298,9 @@ static void find_ends(struct chains *c, const double *regain, struct ends *out)
     for (uint32_t r = 0; r < p; r++) {
         look_at_rank(c, r, &rank);
         c->rank = &c->look.order->rank[r];
-        const double update = optimizer_ps(c, &rank) + (gathers ? rank.regain : 0);
+        const double update =
+            ty_plan_optimizer_ps(c->costs, c->layout, c->look.grid, rank.params, rank.experts) +
+            (gathers ? rank.regain : 0);
         const double slower = c->look.grid->slower[r];
         if (slower > 1) {
             slow_down(c, slower);
@@ -444,7 +336,7 @@ static int make_chains(struct chains *c, double **regain, struct ty_err *err)
     }
     *regain = at + (size_t)4 * n;
     for (uint32_t s = 0; s < c->stages; s++) {
-        (*regain)[s] = regains_late(c->layout) ? c->traffic[s]->regain : 0;
+        (*regain)[s] = ty_plan_regains_late(c->layout) ? c->traffic[s]->regain : 0;
     }
     return 0;
 }
@@ -470,15 +362,15 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
     rc = times == NULL ? TY_ENOMEM : ty_plan_sums(costs, &c.look, times, &c.stage, err);
     rc = rc < 0 ? rc : ty_plan_traffics(costs, layout, &c.look, &c.traffic, err);
     rc = rc < 0 ? rc : make_chains(&c, &regain, err);
-    c.piles = reduces_all(&c);
+    c.piles = ty_plan_piles(c.look.order);
     if (rc < 0) {
         return rc;
     }
-    price_messages(&c);
+    ty_plan_messages(costs, layout, &c.look, &c.messages);
     time_passes(&c);
     struct ends ends;
     find_ends(&c, regain, &ends);
-    const double norm = norm_ps(&c);
+    const double norm = ty_plan_norm_ps(costs, layout, c.look.grid);
     const bool one = costs->base->run.steps == 1 && norm >= 0;
     const double ps = ends.passes + ty_plan_larger(norm, 0) + (one ? ends.most : ends.least);
     *seconds = ty_s_from_ps((ty_ps)ps);

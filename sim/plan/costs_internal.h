@@ -111,6 +111,8 @@ struct ty_plan_type {
 struct ty_plan_deal {
     const struct ty_plan_type **stage; /* [stages] */
 };
+const struct ty_plan_type *ty_plan_type(struct ty_plan_costs *costs, const struct ty_layers *layers,
+                                        bool first, bool last, struct ty_err *err);
 const struct ty_plan_deal *ty_plan_deal(struct ty_plan_costs *costs, const struct ty_layout *layout,
                                         uint32_t stages, struct ty_err *err);
 
@@ -170,6 +172,13 @@ struct ty_plan_order {
     struct ty_plan_rank *rank; /* [p] */
     struct ty_plan_held *held; /* [p] */
 };
+/* Of each kind of work before a mark, what is not in its number. */
+static inline uint32_t ty_plan_more(const struct ty_plan_order *order,
+                                    const struct ty_plan_rank *rank, uint32_t i_mark)
+{
+    return i_mark == rank->steady ? order->more : 0;
+}
+
 /* layer: what a layer takes, for those that durations steer. NULL in *out: of the user's own. */
 int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *schedule,
                   const struct ty_sched_shape *shape, const struct ty_sched_times *layer,
@@ -200,7 +209,8 @@ int ty_plan_held_read(const struct ty_plan_rank *rank, const struct ty_rank_slot
 
 struct ty_plan_traffic {
     double reduce;        /* of all buckets of a stage */
-    double exposed;       /* of that, what is left when the backward that reduces them is over */
+    double reduced;       /* from the start of the backward that reduces them until they are over */
+    double exposed;       /* of that, what is left when the backward is */
     double piled;         /* where each reduces, and few buckets may be under way: until the last
                      * computation of a backward ends; 0: it waits for none of them */
     double piled_exposed; /* what is left of its reductions then */
@@ -265,7 +275,14 @@ int ty_plan_held(struct ty_plan_costs *costs, const struct ty_plan_look *look,
                  const struct ty_plan_stage *const *stage, const struct ty_plan_held **out,
                  struct ty_err *err);
 
-/* costs_traffic.c: what the replicas of each say, [stages]: until it is asked for again. */
+/* costs_traffic.c: what the replicas of a stage say, whose layer's times were asked for. NULL: no
+ * memory. */
+const struct ty_plan_traffic *ty_plan_traffic(struct ty_plan_costs *costs,
+                                              const struct ty_layout *layout,
+                                              const struct ty_plan_look *look,
+                                              const struct ty_plan_type *type, struct ty_err *err);
+
+/* Of each, [stages]: until it is asked for again. */
 int ty_plan_traffics(struct ty_plan_costs *costs, const struct ty_layout *layout,
                      const struct ty_plan_look *look, const struct ty_plan_traffic *const **out,
                      struct ty_err *err);

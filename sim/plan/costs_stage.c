@@ -35,9 +35,8 @@ static uint32_t list_units(const struct ty_arch *arch, const struct ty_layers *l
     return n;
 }
 
-static const struct ty_plan_type *type_of(struct ty_plan_costs *costs,
-                                          const struct ty_layers *layers, bool first, bool last,
-                                          struct ty_err *err)
+const struct ty_plan_type *ty_plan_type(struct ty_plan_costs *costs, const struct ty_layers *layers,
+                                        bool first, bool last, struct ty_err *err)
 {
     const struct ty_arch *arch = &costs->base->arch;
     struct type_key key;
@@ -84,7 +83,7 @@ static int deal_out(struct ty_plan_costs *costs, const struct ty_layout *layout,
 {
     for (uint32_t s = 0; s < stages; s++) {
         const struct ty_layers layers = ty_layout_layers(layout, &costs->base->arch, stages, s);
-        deal->stage[s] = type_of(costs, &layers, s == 0, s == stages - 1, err);
+        deal->stage[s] = ty_plan_type(costs, &layers, s == 0, s == stages - 1, err);
         if (deal->stage[s] == NULL) {
             return TY_ENOMEM;
         }

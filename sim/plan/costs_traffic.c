@@ -129,10 +129,10 @@ static double first_gather(const struct closing *c)
     return ps;
 }
 
-static const struct ty_plan_traffic *traffic_of(struct ty_plan_costs *costs,
-                                                const struct ty_layout *layout,
-                                                const struct ty_plan_look *look,
-                                                const struct ty_plan_type *type, struct ty_err *err)
+const struct ty_plan_traffic *ty_plan_traffic(struct ty_plan_costs *costs,
+                                              const struct ty_layout *layout,
+                                              const struct ty_plan_look *look,
+                                              const struct ty_plan_type *type, struct ty_err *err)
 {
     const struct ty_plan_grid *grid = look->grid;
     const struct ty_plan_layer *layer = look->layer;
@@ -167,6 +167,7 @@ static const struct ty_plan_traffic *traffic_of(struct ty_plan_costs *costs,
     const struct closing c = walk(&start, NO_REDUCTION);
     out->reduce = c.reduce;
     out->regain = c.regain;
+    out->reduced = c.reduced;
     out->exposed = key.late ? c.reduce : ty_plan_larger(c.reduced - c.through, 0);
     if (key.waits != NO_REDUCTION) {
         const struct closing piled = walk(&start, key.waits);
@@ -193,7 +194,7 @@ int ty_plan_traffics(struct ty_plan_costs *costs, const struct ty_layout *layout
     for (uint32_t s = 0; s < n; s++) {
         costs->traffic[s] = s > 0 && type[s] == type[s - 1]
                                 ? costs->traffic[s - 1]
-                                : traffic_of(costs, layout, look, type[s], err);
+                                : ty_plan_traffic(costs, layout, look, type[s], err);
         if (costs->traffic[s] == NULL) {
             return TY_ENOMEM;
         }
