@@ -441,7 +441,7 @@ struct ty_plan_options {
     const char *objective;    /* "time" (NULL), "cost", "memory" */
     uint32_t top;             /* rows; 0: ten */
     uint32_t uneven;          /* layouts whose layers are then dealt anew, unevenly and with those
-                               * counted that run again; 0: none */
+                               * counted that run again, and a bound of all such cuts; 0: none */
     uint32_t meshes;          /* cuts into stages on parts of the machine of different shape that
                                * are then simulated; 0: none */
     uint32_t jobs;            /* threads; 0: one per core */

@@ -1,39 +1,37 @@
 /* uneven.c - see uneven.h. */
 #include "sim/plan/uneven.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/check.h"
 #include "sim/config/vary.h"
-#include "sim/plan/bound.h"
-#include "sim/plan/verdict.h"
-#include "sim/run/deal.h"
+#include "sim/plan/cuts.h"
 #include "sim/run/run.h"
-
-#define LACKS_LITTLE 1.05 /* of its memory: what a cut may move, guess */
 
 /* What layers may repeat: all that those of some layout of the space do, nothing first; where they
  * always repeat something, what they do in the first one. */
-static uint32_t find_modes(const struct ty_plan_space *space, uint32_t mode[TY_DEAL_MODES])
+static struct ty_plan_modes find_modes(const struct ty_plan_space *space)
 {
-    uint32_t n = 1;
+    struct ty_plan_modes m = {.mode = {TY_RECOMPUTE_NONE}, .n = 1};
     bool none = false;
-    mode[0] = TY_RECOMPUTE_NONE;
     for (uint32_t i = 0; i < space->n_points; i++) {
         const uint32_t own = space->point[i].recompute;
         uint32_t k = 0;
         none = none || own == TY_RECOMPUTE_NONE;
-        while (k < n && mode[k] != own) {
+        while (k < m.n && m.mode[k] != own) {
             k++;
         }
-        if (k == n && n < TY_DEAL_MODES) {
-            mode[n++] = own;
+        if (k == m.n && m.n < TY_COUNT(m.mode)) {
+            m.mode[m.n++] = own;
         }
     }
-    if (!none && n > 1) {
-        mode[0] = mode[1];
+    if (!none && m.n > 1) {
+        m.mode[0] = m.mode[1];
+        m.n = 1;
     }
-    return none ? n : 1;
+    return m;
 }
 
 struct candidate {
@@ -52,63 +50,47 @@ static int soonest(const void *a, const void *b)
 struct finding {
     const struct ty_plan_space *space;
     struct ty_plan_costs *costs;
-    uint32_t mode[TY_DEAL_MODES], n_modes;
+    struct ty_plan_modes modes;
+    double step_s; /* of the best that is known */
+    struct ty_plan_uneven *out;
 };
 
-/* Whether dealing layers anew may make a layout fit: in some mode it does, evenly, or its fullest
- * stage lacks little. */
-static int may_fit(const struct finding *f, const struct ty_plan_point *point, bool *may,
-                   struct ty_err *err)
+/* Whether layers may repeat it. */
+static bool is_mode(const struct ty_plan_modes *modes, uint32_t mode)
 {
-    int rc = 0;
-    *may = false;
-    for (uint32_t k = 0; k < f->n_modes && !*may && rc == 0; k++) {
-        struct ty_plan_point one = *point;
-        struct ty_layout layout;
-        struct ty_sched_options schedule;
-        struct ty_plan_verdict verdict;
-        one.recompute = f->mode[k];
-        if (ty_plan_complete(f->space, &one, &layout, &schedule, NULL) == 0) {
-            rc = ty_plan_verdict(f->costs, &layout, &schedule, &verdict, err);
-            *may = rc == 0 && verdict.peak_B <= LACKS_LITTLE * verdict.capacity_B;
-        }
+    bool any = false;
+    for (uint32_t k = 0; k < modes->n; k++) {
+        any = any || modes->mode[k] == mode;
     }
-    return rc;
+    return any;
 }
 
-static int bound_of(const struct finding *f, const struct ty_plan_point *point, double *bound,
-                    struct ty_err *err)
-{
-    struct ty_layout layout;
-    struct ty_sched_options schedule;
-    const int rc = ty_plan_complete(f->space, point, &layout, &schedule, err);
-    return rc < 0 ? rc : ty_plan_bound(f->costs, &layout, &schedule, bound, err);
-}
-
-/* Layouts in the first mode that something can be dealt in, by their bounds; without one nothing
- * is known of a layout, and it is left out. */
-static int find_candidates(const struct finding *f, struct candidate *out, uint32_t *n,
-                           struct ty_err *err)
+/* Layouts in the first mode that something can be dealt in, by the bounds of all their cuts: those
+ * that some cut of may be faster than what is known. */
+static int find_candidates(const struct finding *f, const volatile int *stop, struct candidate *all,
+                           uint32_t *n, struct ty_err *err)
 {
     const struct ty_plan_space *space = f->space;
     int rc = 0;
     for (uint32_t i = 0; i < space->n_points && rc == 0; i++) {
         const struct ty_plan_point *point = &space->point[i];
         double bound = 0;
-        bool may;
-        if (point->recompute != f->mode[0] || (point->pipeline == 1 && f->n_modes == 1)) {
+        if ((point->pipeline == 1 && f->modes.n == 1) ||
+            (point->recompute != f->modes.mode[0] && is_mode(&f->modes, point->recompute))) {
             continue;
         }
-        rc = may_fit(f, point, &may, err);
-        if (rc == 0 && may) {
-            rc = bound_of(f, point, &bound, err);
+        const bool asked = point->recompute == f->modes.mode[0] && (stop == NULL || *stop == 0);
+        if (asked) {
+            rc = ty_plan_cuts_bound(f->costs, space, point, &f->modes, f->step_s, &bound, err);
         }
-        if (bound > 0) {
-            out[(*n)++] = (struct candidate){bound, i};
+        f->out->layouts++;
+        f->out->left_out += bound <= 0;
+        if (bound > 0 && bound < f->step_s) {
+            all[(*n)++] = (struct candidate){bound, i};
         }
     }
     if (rc == 0) {
-        qsort(out, *n, sizeof(*out), soonest);
+        qsort(all, *n, sizeof(*all), soonest);
     }
     return rc;
 }
@@ -163,21 +145,23 @@ bool ty_plan_uneven_replaces(const struct ty_plan_uneven *uneven, const struct t
     return data || ty_plan_uneven_value(uneven, ty_config_section_name(x->section), x->key) != NULL;
 }
 
-static int deal(const struct finding *f, uint32_t point, struct ty_price_book *book, double *step_s,
-                struct ty_plan_uneven *out, struct ty_arena *arena, struct ty_err *err)
+static int deal(struct finding *f, const struct candidate *one, struct ty_price_book *book,
+                struct ty_arena *arena, struct ty_err *err)
 {
+    struct ty_plan_uneven *out = f->out;
     struct ty_config config;
     struct ty_plan_stages stages = {.found = false};
-    int rc = ty_plan_apply(f->space, &f->space->point[point], &config, err);
+    int rc = ty_plan_apply(f->space, &f->space->point[one->point], &config, err);
     if (rc == 0) {
-        rc = ty_plan_stages(&config, f->mode, f->n_modes, book, &stages, arena, err);
+        rc = ty_plan_stages(&config, f->modes.mode, f->modes.n, book, &stages, arena, err);
     }
+    TY_DEBUG_CHECK(!stages.found || one->bound <= stages.step_s);
     out->dealt++;
     out->simulated += stages.simulated;
-    if (rc == 0 && stages.found && stages.step_s < *step_s) {
-        *step_s = stages.step_s;
+    if (rc == 0 && stages.found && stages.step_s < f->step_s) {
+        f->step_s = stages.step_s;
         out->found = true;
-        out->point = point;
+        out->point = one->point;
         out->stages = stages;
         rc = ty_plan_stages_apply(&stages, &config, err);
         rc = rc < 0 ? rc : ty_plan_uneven_word(&config, out, arena, err);
@@ -191,9 +175,8 @@ int ty_plan_uneven(const struct ty_plan_space *space, double step_s, uint32_t mo
                    struct ty_err *err)
 {
     const struct ty_layout *given = &space->base->given.layout;
-    struct finding f = {.space = space};
+    struct finding f = {.space = space, .modes = find_modes(space), .step_s = step_s, .out = out};
     uint32_t n = 0;
-    f.n_modes = find_modes(space, f.mode);
     *out = (struct ty_plan_uneven){.found = false};
     if (given->stage_layers.n > 0 || given->recompute_layers.n > 0) {
         return 0; /* the run file deals them */
@@ -202,13 +185,14 @@ int ty_plan_uneven(const struct ty_plan_space *space, double step_s, uint32_t mo
     struct ty_price_book *book = ty_price_book_new();
     int rc = all == NULL || book == NULL ? ty_fail_memory(err) : 0;
     rc = rc < 0 ? rc : ty_plan_costs_new(&f.costs, space->base, err);
-    rc = rc < 0 ? rc : find_candidates(&f, all, &n, err);
+    rc = rc < 0 ? rc : find_candidates(&f, stop, all, &n, err);
     for (uint32_t i = 0; i < n && rc == 0 && out->dealt < most; i++) {
-        if (all[i].bound >= step_s || (stop != NULL && *stop != 0)) {
+        if (all[i].bound >= f.step_s || (stop != NULL && *stop != 0)) {
             break;
         }
-        rc = deal(&f, all[i].point, book, &step_s, out, arena, err);
+        rc = deal(&f, &all[i], book, arena, err);
     }
+    out->bound_s = n > 0 ? fmin(all[0].bound, f.step_s) : f.step_s;
     ty_plan_costs_free(f.costs);
     ty_price_book_free(book);
     return rc;

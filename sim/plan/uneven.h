@@ -1,10 +1,10 @@
 /* uneven.h - what unequal stages add to the best of a space.
  *
  * Layouts of a space deal layers evenly and repeat the same in all of them; of these the search
- * proves the best. Here layouts are dealt anew (stages.h) in the order of what their even form
- * cannot be faster than without recomputation, those that do not fit evenly among them, until that
- * is no faster than the best that is known, or so many have been looked at. So the result is
- * simulated and fits, but nobody proves that it is the best of all cuts of all layouts. */
+ * proves the best. Here layouts are dealt anew (stages.h) in the order of what no cut of them can
+ * be faster than (cuts.h), those that do not fit evenly among them, until that is no faster than
+ * the best that is known, or so many have been looked at. What is found is simulated and fits; the
+ * least of these bounds says how much faster any cut of any layout may be: perhaps not at all. */
 #ifndef TY_PLAN_UNEVEN_H
 #define TY_PLAN_UNEVEN_H
 
@@ -17,6 +17,9 @@ struct ty_plan_uneven {
     struct ty_plan_stages stages;
     uint32_t dealt;     /* layouts that were dealt anew, and */
     uint32_t simulated; /* executions that it took */
+    uint32_t layouts;   /* whose layers can be dealt; */
+    uint32_t left_out;  /* of them, those of which no bound is known; */
+    double bound_s;     /* no cut of the others is faster, whatever its layers repeat */
     struct {
         const char *name, *value; /* "layout.stage_layers", "[10, 11, 11, 8]" */
     } key[8];                     /* [n_keys] what is not as its point has it */

@@ -360,6 +360,26 @@ static void put_tight(struct ty_text *t, const struct ty_plan_result *r)
 
 /* ---- unequal stages ---- */
 
+/* What is proven of all cuts of all layouts. */
+static void put_cuts(struct ty_text *t, const struct ty_plan_answer *a)
+{
+    const struct ty_plan_uneven *u = &a->uneven;
+    const unsigned n = u->layouts - u->left_out;
+    const double gap = ty_plan_uneven_gap(a);
+    char bound[CELL], share[CELL];
+    if (n > 0 && gap > 0) {
+        ty_text_add(t,
+                    "of %u layouts no cut, whatever layers repeat, takes less than %s: %s less\n",
+                    n, ty_words_seconds(u->bound_s, bound, sizeof(bound)),
+                    ty_words_share(gap, share, sizeof(share)));
+    } else if (n > 0) {
+        ty_text_add(t, "exact: of %u layouts no cut, whatever layers repeat, is faster\n", n);
+    }
+    if (u->left_out > 0) {
+        ty_text_add(t, "of %u layouts no bound is known\n", (unsigned)u->left_out);
+    }
+}
+
 /* What was found by dealing layers anew, as keys of a run file. */
 static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
 {
@@ -375,12 +395,11 @@ static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
         ty_text_add(t, "none is faster\n");
         return;
     }
-    const double best = r->row[0].step_s;
-    ty_words_seconds(u->stages.step_s, value, sizeof(value));
-    ty_words_share(1 - u->stages.step_s / best, share, sizeof(share));
-    ty_words_bytes(u->stages.peak_B, has, sizeof(has));
-    ty_words_bytes(u->stages.capacity_B, of, sizeof(of));
-    ty_text_add(t, "%s, %s less, %s of %s\n ", value, share, has, of);
+    ty_text_add(t, "%s, %s less, %s of %s\n ",
+                ty_words_seconds(u->stages.step_s, value, sizeof(value)),
+                ty_words_share(1 - u->stages.step_s / r->row[0].step_s, share, sizeof(share)),
+                ty_words_bytes(u->stages.peak_B, has, sizeof(has)),
+                ty_words_bytes(u->stages.capacity_B, of, sizeof(of)));
     for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
         const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
         const bool told = ty_plan_key_is_told(&r->space, k);
@@ -461,8 +480,9 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     put_second(t, a);
     put_binding(t, &best->row[0]);
     put_tight(t, best);
-    if (a->uneven.dealt > 0) {
+    if (a->uneven.dealt + a->uneven.layouts > 0) {
         put_uneven(t, a);
+        put_cuts(t, a);
     }
     if (a->n_results > 1) {
         put_scaling(t, a);

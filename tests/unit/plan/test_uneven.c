@@ -90,6 +90,10 @@ START_TEST(counts_beat_the_best_of_the_space)
     ck_assert(out.found);
     ck_assert_double_lt(out.stages.step_s, 0.8 * even); /* 2.97 s, 2.35 s */
     ck_assert_double_eq(step_of(&m, out.point, &out.stages), out.stages.step_s);
+    ck_assert_double_le(out.bound_s, out.stages.step_s); /* of all cuts */
+    ck_assert_double_gt(out.bound_s, 0.9 * out.stages.step_s);
+    ck_assert_uint_gt(out.layouts, 0);
+    ck_assert_uint_eq(out.left_out, 0);
     drop(&m);
 }
 END_TEST
@@ -105,9 +109,12 @@ START_TEST(it_ends_where_it_should)
     ck_assert_uint_eq(out.dealt, 1);
     ck_assert_int_eq(ty_plan_uneven(&m.space, HUGE_VAL, 16, &stop, &out, &m.arena, &m.err), 0);
     ck_assert_uint_eq(out.dealt, 0);
+    ck_assert_uint_eq(out.left_out, out.layouts);
     ck_assert_int_eq(ty_plan_uneven(&m.space, 1e-3, 16, NULL, &out, &m.arena, &m.err), 0);
     ck_assert_uint_eq(out.dealt, 0);
     ck_assert(!out.found);
+    ck_assert_uint_gt(out.layouts, 0);
+    ck_assert_double_eq(out.bound_s, 1e-3); /* what is known is proven */
     drop(&m);
 }
 END_TEST
