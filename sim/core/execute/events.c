@@ -15,10 +15,7 @@
 #include "sim/core/execute/rows.h"
 #include "sim/core/program/peers.h"
 
-static void look(struct ty_events *q, uint32_t lane);
-
-/* Moves a lane past passes in which its stream has nothing (more) to do, to the next operation. */
-static void settle(struct ty_events *q, uint32_t lane)
+void ty_events_settle(struct ty_events *q, uint32_t lane)
 {
     struct ty_lane *l = &q->lane[lane];
     const struct ty_gang *gang = l->at.gang;
@@ -101,6 +98,9 @@ static void start(struct ty_events *q, uint32_t lane, const struct ty_at *at, bo
         if (q->shared != NULL) {
             ty_events_work(q, lane, at, TY_NEVER);
         }
+        return;
+    }
+    if (q->replay != NULL && at->op->lane == 0 && ty_events_replay(q, lane, at)) {
         return;
     }
     ty_ps takes = ty_events_nominal(q, at);
@@ -225,8 +225,7 @@ static ty_ps arrival_of(const struct ty_events *q, const struct ty_at *at, uint3
     return latest;
 }
 
-/* Looks whether an idle lane can start its next operation, and starts it. */
-static void look(struct ty_events *q, uint32_t lane)
+void ty_events_look(struct ty_events *q, uint32_t lane)
 {
     struct ty_lane *l = &q->lane[lane];
     if (l->state != TY_LANE_IDLE) {
@@ -283,7 +282,7 @@ static void post(struct ty_events *q, const struct ty_at *at)
         q->arrival[(size_t)slot * q->p->slot_width + times.first + i] = q->now + c->delay;
     }
     for (uint32_t i = 0; i < to.n; i++) {
-        look(q, (q->first_rank[c->to] + to.first + i) * q->n_lanes + q->p->receive_lane);
+        ty_events_look(q, (q->first_rank[c->to] + to.first + i) * q->n_lanes + q->p->receive_lane);
     }
 }
 
@@ -294,6 +293,9 @@ static void complete(struct ty_events *q, uint32_t lane)
     while (l->ahead > 0) {
         ty_events_go_on(q, l);
     }
+    if (l->replays > 0) {
+        ty_events_replay_over(q, lane);
+    }
     const struct ty_at at = l->at;
     assert(l->state == TY_LANE_RUNNING && q->timeline->start[at.task] <= q->now);
     if (q->shared != NULL) {
@@ -302,7 +304,7 @@ static void complete(struct ty_events *q, uint32_t lane)
     }
     l->state = TY_LANE_IDLE;
     l->pos++;
-    settle(q, lane);
+    ty_events_settle(q, lane);
     if (at.op->sync == TY_SYNC_SEND) {
         post(q, &at);
     }
@@ -312,11 +314,11 @@ static void complete(struct ty_events *q, uint32_t lane)
         q->recorded[(size_t)at.rank * TY_EVENTS + event]++;
         for (uint32_t peer = first; peer < first + q->n_lanes; peer++) {
             if (q->lane[peer].blocked == event) {
-                look(q, peer);
+                ty_events_look(q, peer);
             }
         }
     }
-    look(q, lane);
+    ty_events_look(q, lane);
 }
 
 /* The lane's task ends now, and those that it stands for. */
@@ -362,7 +364,7 @@ static void handle(struct ty_events *q, uint32_t lane)
         return;
     default:
         q->lane[lane].state = TY_LANE_IDLE;
-        look(q, lane);
+        ty_events_look(q, lane);
         return;
     }
 }
@@ -432,10 +434,10 @@ static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *e
     const uint32_t lanes = q->p->n_ranks * q->n_lanes;
     for (uint32_t lane = 0; lane < lanes; lane++) {
         q->lane[lane].blocked = TY_NO_EVENT;
-        settle(q, lane);
+        ty_events_settle(q, lane);
     }
     for (uint32_t lane = 0; lane < lanes; lane++) {
-        look(q, lane);
+        ty_events_look(q, lane);
     }
     run(q);
     if (ty_progress_ends(&q->timeline->progress)) {

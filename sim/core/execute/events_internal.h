@@ -42,13 +42,14 @@ struct ty_at {
 struct ty_lane {
     struct ty_at at;
     uint32_t pass,
-        pos;         /* of `at`: pass within the gang, position in the block's list of the lane */
-    uint32_t ahead;  /* operations behind it that follow without a gap and end with its event */
-    uint32_t chain;  /* next lane at the same meeting */
-    uint8_t state;   /* enum ty_lane_state */
-    uint8_t ends;    /* enum ty_lane_ends */
-    uint8_t blocked; /* event that was missing at the last look */
-    uint8_t number;  /* among the lanes of its rank */
+        pos;          /* of `at`: pass within the gang, position in the block's list of the lane */
+    uint32_t ahead;   /* operations behind it that follow without a gap and end with its event */
+    uint32_t replays; /* operations of its rank behind it that are copied and end with its event */
+    uint32_t chain;   /* next lane at the same meeting */
+    uint8_t state;    /* enum ty_lane_state */
+    uint8_t ends;     /* enum ty_lane_ends */
+    uint8_t blocked;  /* event that was missing at the last look */
+    uint8_t number;   /* among the lanes of its rank */
 };
 
 /* Operations of a block that run on one lane. */
@@ -71,6 +72,19 @@ struct ty_player {
     uint32_t next, end;          /* the message it sends, or sends next; after its last */
     uint32_t missing;            /* messages that have not arrived */
     bool sending;
+};
+
+/* A stretch of a block that nothing outside of its rank has a part in. */
+struct ty_replay {
+    uint32_t end;                    /* its last operation */
+    uint32_t lanes, events;          /* bits: on which it has operations; that it records */
+    uint32_t records[TY_EVENTS];     /* of the block before that operation */
+    uint32_t issued[TY_MAX_STREAMS]; /* [n_lanes] operations of the block up to it */
+    /* when it was played, or is being, with nothing to disturb it */
+    bool played;
+    uint32_t from;       /* operation */
+    uint32_t lane, pass; /* whose, in which pass of its gang */
+    uint64_t task;       /* of the first operation of that pass */
 };
 
 struct ty_events {
@@ -108,6 +122,11 @@ struct ty_events {
     double *slows;          /* [lanes]: share of computation's speed that its collective takes */
     uint32_t *lane_of_flow; /* [max_flows] */
     uint32_t *flow_of_lane; /* [lanes] */
+    struct ty_replay *replay; /* [1 + n_replays]; NULL: durations differ from time to time */
+    uint32_t n_replays;
+    uint32_t *replay_of;         /* [n_ops]: whose rest begins with an operation; 0: none */
+    uint32_t quiet;              /* bits: lanes that wait for no events and slow nobody down */
+    uint8_t recorder[TY_EVENTS]; /* lane that records an event */
     struct ty_link_meter *meter; /* NULL: no collective is played */
     struct ty_player *player;    /* [lanes]; NULL: no collective is played */
     uint8_t *
@@ -122,6 +141,10 @@ int ty_events_prepare(struct ty_events *q, struct ty_arena *arena);
 struct ty_at ty_events_next(const struct ty_events *q, const struct ty_lane *l);
 /* To that one, which it runs with the one before it: that has ended. */
 void ty_events_go_on(struct ty_events *q, struct ty_lane *l);
+/* Moves a lane past passes in which its stream has nothing (more) to do, to the next operation. */
+void ty_events_settle(struct ty_events *q, uint32_t lane);
+/* Looks whether an idle lane can start its next operation, and starts it. */
+void ty_events_look(struct ty_events *q, uint32_t lane);
 /* What a task takes by itself. */
 ty_ps ty_events_nominal(const struct ty_events *q, const struct ty_at *at);
 
@@ -161,6 +184,16 @@ void ty_events_flow_over(struct ty_events *q, uint32_t lane);
 void ty_events_work_over(struct ty_events *q, uint32_t lane);
 /* Starts the work of a flow: `nominal` in all, with its latency. */
 void ty_events_begin(struct ty_events *q, uint32_t lane, const struct ty_flow *flow, ty_ps nominal);
+
+/* events_replay.c: what is like the last time. Only where q->shared is set, and q->replay. */
+
+/* 0 or TY_ENOMEM. */
+int ty_events_replay_prepare(struct ty_events *q, struct ty_arena *arena);
+/* A computation starts now. True: with all that can be replayed with it, which is in the timeline;
+ * the lane's event is its end. */
+bool ty_events_replay(struct ty_events *q, uint32_t lane, const struct ty_at *at);
+/* The last of these ends now: the lane, and the others of its rank, stand at what they run then. */
+void ty_events_replay_over(struct ty_events *q, uint32_t lane);
 
 /* events_steps.c: collectives as their messages. */
 

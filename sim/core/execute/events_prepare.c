@@ -49,13 +49,14 @@ static void index_followers(struct ty_events *q, uint32_t b)
     }
 }
 
-/* Lists of each block's operations by lane, and how many records precede each wait. */
-static void index_blocks(struct ty_events *q)
+/* Lists of each block's operations by lane, how many records precede each wait, and how many there
+ * are of each event: records[n_blocks][TY_EVENTS], of zeros. */
+static void index_blocks(struct ty_events *q, uint32_t *records)
 {
     uint32_t used = 0;
     for (uint32_t b = 0; b < q->p->n_blocks; b++) {
         const struct ty_block *block = &q->p->blocks[b];
-        uint32_t count[TY_EVENTS] = {0};
+        uint32_t *count = records + (size_t)b * TY_EVENTS;
         for (uint32_t k = 0; k < block->n_ops; k++) {
             const struct ty_op *op = &q->p->ops[block->first + k];
             for (uint32_t w = 0; w < TY_WAITS && op->wait[w] != TY_NO_EVENT; w++) {
@@ -79,20 +80,17 @@ static void index_blocks(struct ty_events *q)
     }
 }
 
-static void index_passes(struct ty_events *q)
+static void index_passes(struct ty_events *q, const uint32_t *records)
 {
     for (uint32_t g = 0; g < q->p->n_gangs; g++) {
         const struct ty_gang *gang = &q->p->gangs[g];
-        uint32_t count[TY_EVENTS] = {0};
-        for (uint32_t i = 0; i < gang->n_passes; i++) {
-            const uint32_t index = gang->first_pass + i;
-            memcpy(q->base + (size_t)index * TY_EVENTS, count, sizeof(count));
-            const struct ty_block *block = &q->p->blocks[q->p->passes[index].block];
-            for (uint32_t k = 0; k < block->n_ops; k++) {
-                const uint8_t event = q->p->ops[block->first + k].record;
-                if (event != TY_NO_EVENT) {
-                    count[event]++;
-                }
+        for (uint32_t i = 1; i < gang->n_passes; i++) {
+            const size_t index = gang->first_pass + i;
+            const uint32_t *of = records + (size_t)q->p->passes[index - 1].block * TY_EVENTS;
+            uint32_t *base = q->base + index * TY_EVENTS;
+            const uint32_t *before = base - TY_EVENTS; /* of the first pass: zeros */
+            for (uint32_t e = 0; e < TY_EVENTS; e++) {
+                base[e] = before[e] + of[e];
             }
         }
     }
@@ -133,7 +131,8 @@ static int make_tables(struct ty_events *q, struct ty_arena *arena)
 {
     const struct ty_program *p = q->p;
     const size_t slots = (size_t)p->n_slots * p->slot_width;
-    if (!make_columns(q, slots, arena)) {
+    uint32_t *records = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks * TY_EVENTS + 1);
+    if (records == NULL || !make_columns(q, slots, arena)) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0, rank = 0; g < p->n_gangs; g++) {
@@ -148,8 +147,8 @@ static int make_tables(struct ty_events *q, struct ty_arena *arena)
     }
     memset(q->arrival, 0xff, slots * sizeof(*q->arrival)); /* TY_NEVER */
     memset(q->chain, 0xff, slots * sizeof(*q->chain));     /* TY_NO_LANE */
-    index_blocks(q);
-    index_passes(q);
+    index_blocks(q, records);
+    index_passes(q, records);
     return 0;
 }
 
@@ -251,6 +250,9 @@ int ty_events_prepare(struct ty_events *q, struct ty_arena *arena)
     int rc = make_tables(q, arena);
     if (rc == 0 && q->shared != NULL) {
         rc = make_shared(q, arena);
+    }
+    if (rc == 0 && q->shared != NULL && !ty_program_varies(q->p)) {
+        rc = ty_events_replay_prepare(q, arena);
     }
     if (rc == 0 && q->shared != NULL && q->p->n_scripts > 0) {
         rc = make_players(q, arena);
