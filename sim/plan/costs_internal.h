@@ -150,7 +150,9 @@ struct ty_plan_mark {
 };
 struct ty_plan_work {
     uint32_t pass; /* (chunk x slices + slice) x TY_PLAN_PHASES + phase */
-    uint32_t n;
+    uint32_t n,
+        found; /* found: those of them that come right behind a forward of their stage, ... */
+    uint32_t period_found; /* ... of the last ty_plan_order.period micro-batches */
 };
 
 struct ty_plan_rank {
@@ -169,6 +171,7 @@ struct ty_plan_order {
     uint32_t
         more; /* micro-batches that are not in the work of ranks: each is one more pass of every
                     * kind before the mark `steady` */
+    uint32_t period;           /* micro-batches: `more` are so many, or a multiple of that */
     struct ty_plan_rank *rank; /* [p] */
     struct ty_plan_held *held; /* [p] */
 };
@@ -207,6 +210,12 @@ int ty_plan_held_read(const struct ty_plan_rank *rank, const struct ty_rank_slot
 
 /* ---- costs_traffic.c: what replicas say to each other ---- */
 
+/* A pass, from when it can gather: until its last computation is over, and until its reductions
+ * are, too, behind which the next one gathers. */
+struct ty_plan_replicas {
+    double busy, over;
+};
+
 struct ty_plan_traffic {
     double reduce;        /* of all buckets of a stage */
     double reduced;       /* from the start of the backward that reduces them until they are over */
@@ -215,7 +224,8 @@ struct ty_plan_traffic {
                      * computation of a backward ends; 0: it waits for none of them */
     double piled_exposed; /* what is left of its reductions then */
     double regain;        /* all-gathers of updated weights; 0: none */
-    double gather, gather_first; /* ZeRO-3: of all units; of the first of a forward */
+    /* ZeRO-3 that gathers anew in every pass; `found`: a backward that has its last unit */
+    struct ty_plan_replicas forward, backward, found;
 };
 
 /* ---- costs.c ---- */

@@ -162,16 +162,16 @@ static enum event step_event(const struct ty_op_move *move, uint32_t step)
 
 static void put_move(struct player *p, const struct ty_op_move *move, uint32_t step, double ps)
 {
-    collective(p, stream_of((enum ty_comm_group)move->group), step_event(move, step), ps);
+    if (move->bytes > 0) {
+        collective(p, stream_of((enum ty_comm_group)move->group), step_event(move, step), ps);
+    }
 }
 
 static void bring(struct player *p, uint32_t op, enum ty_direction pass, uint32_t step)
 {
     const struct ty_op_steps *steps = &p->play->ops->op[op].steps;
     for (uint32_t i = 0; i < TY_STEP_BLOCKS && step < steps->n; i++) {
-        if (steps->block[pass][i].bytes > 0) {
-            put_move(p, &steps->block[pass][i], step, p->play->block[op][pass][i]);
-        }
+        put_move(p, &steps->block[pass][i], step, p->play->block[op][pass][i]);
     }
 }
 
@@ -190,9 +190,7 @@ static void steps(struct player *p, uint32_t op, enum ty_direction pass, double 
         }
         p->need |= step >= 2 && sum->bytes > 0 ? 1u << step_event(sum, step) : 0;
         compute(p, ps);
-        if (sum->bytes > 0) {
-            put_move(p, sum, step, p->play->sum[op][pass]);
-        }
+        put_move(p, sum, step, p->play->sum[op][pass]);
     }
     p->need |= sum->bytes > 0 ? 1u << step_event(sum, all->n - 1) : 0;
 }
@@ -216,7 +214,8 @@ static void round_of(struct player *p, uint32_t op, uint32_t i, double ps, bool 
 static void pass_share(struct player *p, uint32_t op, double ready)
 {
     double *stream = &p->stream[TENSOR_STREAM];
-    *stream = fmax(*stream, ready) + (is_early(p) ? 0 : p->play->copy[op]);
+    const bool early = p->late && *stream <= 0 && ready <= 0; /* it waits for no computation */
+    *stream = fmax(*stream, ready) + (early ? 0 : p->play->copy[op]);
     p->event[TENSOR] = *stream;
 }
 
@@ -322,9 +321,8 @@ static double sum_comms(const struct player *p, uint32_t op, enum ty_comm_place 
     const struct ty_op_comms *all = &p->play->ops->op[op].comms[place];
     double sum = 0;
     for (uint32_t i = 0; i < all->n; i++) {
-        sum += all->item[i].group == TY_GROUP_TENSOR
-                   ? all->item[i].times * p->play->comm[op][place][i]
-                   : 0;
+        const double times = all->item[i].group == TY_GROUP_TENSOR ? all->item[i].times : 0;
+        sum += times * p->play->comm[op][place][i];
     }
     return sum;
 }
@@ -477,11 +475,13 @@ static void time_parts(const struct ty_unit_play *play, struct ty_part_time *par
 
 void ty_unit_times(const struct ty_unit_play *play, struct ty_unit_times *out)
 {
-    struct player p = {.play = play};
+    struct player p = {.play = play}, late = {.play = play, .late = true};
     for (uint32_t i = 0; i < play->ops->n; i++) {
         forward_op(&p, i);
+        forward_op(&late, i);
     }
     out->forward = played(&p);
+    out->late = played(&late);
     out->backward = backwards(play, backward_op, true);
     out->input = backwards(play, input_op, true);
     out->weight = backwards(play, weight_op, false);

@@ -78,6 +78,10 @@ static const struct plan_case plan_cases[] = {
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32}\n"
                          "framework: {sync_every: true, reduce_dtype: fp32, prefetch: 2}\n",
      {"layout.zero=0,1,2,3", PLAN_FLUSHING}},
+    {"weights that are not prefetched, on thin links",
+     "cluster: {preset: dgx-a100-80g, nodes: 2, nics_per_node: 1}\n" PLAN_MODEL
+     ", tied: true}\nlayout: {global_batch: 32}\nframework: {preset: megascale, prefetch: 0}\n",
+     {"layout.zero=3", "schedule.name=gpipe,1f1b,interleaved"}},
     {"optimizer on the host",
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 32, offload: zero-offload}\n",
      {"layout.zero=2,3", "schedule.name=gpipe,1f1b,interleaved,zb-1p,zb-v"}},
