@@ -76,6 +76,9 @@ const struct ty_field ty_arch_fields[] = {
         .doc = "whether the MLP of a layer follows its attention or stands beside it"),
     WORD(norm, fusion_words, "fused", "how norms are computed"),
     WORD(attention, ty_attention_words, "flash2", "how attention is computed"),
+    ROW(softmax_in_fp32, BOOL, .late = true, .fallback = "true",
+        .doc = "whether unfused attention normalises scores in 32 bit, as Megatron-LM is told to; "
+               "false: in dtype, as JAX does"),
     WORD(dtype, ty_dtype_words, "bf16",
          "type of the matrix products; states are those of 16-bit training "
          "whatever it is"),

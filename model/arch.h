@@ -51,6 +51,7 @@ struct ty_arch {
     uint32_t window_period; /* of so many layers the last has no window; 0: all have it */
     struct ty_uint_list full_layers; /* or these have none */
     bool full_attention;             /* flash kernels compute the masked half too */
+    bool softmax_in_fp32;            /* of unfused attention */
     int bias;                        /* of enum ty_bias */
     bool head_bias;                  /* the output matrix has one */
     bool qk_norm;

@@ -157,6 +157,7 @@ static void core(struct ty_block_maker *b)
                                         .dropout = arch->dropout > 0,
                                         .attention = {.sequences = b->shard.sequences,
                                                       .tokens = b->shard.sequence,
+                                                      .narrow = !arch->softmax_in_fp32,
                                                       .heads = b->shard.heads,
                                                       .kv_heads = b->shard.kv_heads,
                                                       .head_dim = ty_arch_query_width(arch),
@@ -189,7 +190,7 @@ static void scores(const struct ty_block_maker *b, uint32_t core)
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype);
     const double all = x->tokens * x->heads * x->sequence;
     const bool drop = arch->dropout > 0;
-    const bool wide = arch->attention == TY_ATTENTION_UNFUSED && e < 4;
+    const bool wide = arch->attention == TY_ATTENTION_UNFUSED && arch->softmax_in_fp32 && e < 4;
     if (is_flash(arch)) {
         ty_block_keep(b, core, core, "softmax statistics", x->tokens * 4 * x->heads);
         return;
@@ -207,7 +208,7 @@ static void gradients(const struct ty_block_maker *b)
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype);
     const double dq = ty_arch_query_width(arch), dv = ty_arch_value_width(arch);
     const double all = x->tokens * x->heads * x->sequence;
-    const bool wide = arch->attention == TY_ATTENTION_UNFUSED && e < 4;
+    const bool wide = arch->attention == TY_ATTENTION_UNFUSED && arch->softmax_in_fp32 && e < 4;
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "gradients of q, k, v and output",
                   x->tokens * e * (x->heads + x->kv_heads) * (dq + dv));
     if (is_flash(arch)) {

@@ -133,7 +133,8 @@ static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *ke
  *
  * Unfused, forward: scale and mask read and write e each, the softmax is done in 32 bit: up (e +
  * 4), softmax (8), down (4 + e). Backward: down and up again (4 + e each), softmax reads two and
- * writes one (12), mask and scale as before. Dropout reads e, writes e and the mask, both ways.
+ * writes one (12), mask and scale as before. In the scores' own type nothing goes up or down, and
+ * the softmax moves 2 e, and 3 e. Dropout reads e, writes e and the mask, both ways.
  * Fused softmax, forward: 7 + 5 with dropout at 16 bit, from Megatron-LM step times with dropout
  * (VIA-Research/vTrain), which put the sum at 8 to 16, weakly; backward 3 e, and dropout. */
 struct score_traffic {
@@ -144,13 +145,13 @@ static struct score_traffic score_traffic(const struct ty_kernel *kernel, bool b
 {
     const bool fused = kernel->variant == TY_ATTENTION_FUSED_SOFTMAX;
     const double e = ty_dtype_bytes((enum ty_dtype)kernel->dtype);
-    struct score_traffic traffic;
-    if (backward) {
-        traffic = fused ? (struct score_traffic){3 * e, 1} : (struct score_traffic){6 * e + 20, 5};
-    } else {
-        traffic =
-            fused ? (struct score_traffic){3.5 * e, 1} : (struct score_traffic){6 * e + 16, 5};
-    }
+    const struct score_traffic one =
+        backward ? (struct score_traffic){3 * e, 1} : (struct score_traffic){3.5 * e, 1};
+    const struct score_traffic narrow =
+        backward ? (struct score_traffic){7 * e, 3} : (struct score_traffic){6 * e, 3};
+    const struct score_traffic wide =
+        backward ? (struct score_traffic){6 * e + 20, 5} : (struct score_traffic){6 * e + 16, 5};
+    struct score_traffic traffic = fused ? one : kernel->attention.narrow ? narrow : wide;
     traffic.bytes += kernel->dropout ? 2 * e + 1 : 0;
     traffic.kernels += kernel->dropout ? 1 : 0;
     return traffic;

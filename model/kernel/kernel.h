@@ -66,6 +66,7 @@ struct ty_attention_core {
     double value_dim;         /* ... and of values; 0: the same */
     double window;            /* keys that a query sees; 0: all before it */
     bool full;                /* flash kernels compute the masked half too */
+    bool narrow;              /* unfused: the softmax is in the type of the scores, not in 32 bit */
     bool unmasked; /* every query sees every key: a part of a sequence beside another one */
 };
 

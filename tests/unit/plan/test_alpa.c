@@ -4,7 +4,8 @@
  * model in every scheme, and what a pass takes is split among its layers. Alpa's plans, layers and
  * GPUs of each stage, are those of its artifact for Zheng et al., OSDI 2022, section 8, Apache-2.0;
  * throughputs those of figure 7: eight V100 of 16 GB a node, 25 Gb/s between nodes, layers computed
- * again. Which GPUs of a stage share matrices is not published; the best way is taken. */
+ * again. Which GPUs of a stage share matrices is not published; the best way is taken. Scores are
+ * normalised in 16 bit, as JAX does with what is given in 16 bit. */
 #include <math.h>
 #include <stdio.h>
 
@@ -26,7 +27,8 @@ struct alpa {
     const char *shape;
     double hidden;
     double pflops, within; /* of figure 7; by how much costs of its plan differ: kernels of V100 are
-                            * guesses, and attention is that of operators of which none is fused */
+                            * guesses, without tiles, so that narrow products are too fast */
+    double hidden_pflops;  /* that the figure's frame may hide of its bar */
     double
         off; /* by how much a simulation of what the program finds may differ: for 39B it has nine
                  * stages, each boundary between nodes, and 1F1B no slack for messages both ways */
@@ -45,7 +47,8 @@ static const struct alpa plans[] = {
     {"hidden: 2048, layers: 24, heads: 32",
      2048,
      0.1615,
-     0.1,
+     0.12,
+     0.03,
      0.04,
      24,
      6,
@@ -56,7 +59,8 @@ static const struct alpa plans[] = {
     {"hidden: 2560, layers: 32, heads: 32",
      2560,
      0.4743,
-     0.17,
+     0.05,
+     0,
      0.04,
      32,
      8,
@@ -67,7 +71,8 @@ static const struct alpa plans[] = {
     {"hidden: 4096, layers: 32, heads: 32",
      4096,
      0.9384,
-     0.1,
+     0.05,
+     0,
      0.04,
      32,
      8,
@@ -78,7 +83,8 @@ static const struct alpa plans[] = {
     {"hidden: 5120, layers: 48, heads: 40",
      5120,
      1.8971,
-     0.1,
+     0.05,
+     0,
      0.04,
      48,
      16,
@@ -89,7 +95,8 @@ static const struct alpa plans[] = {
     {"hidden: 8192, layers: 48, heads: 64",
      8192,
      3.6327,
-     0.1,
+     0.14,
+     0,
      0.11,
      48,
      16,
@@ -113,7 +120,7 @@ static struct quick_run execute(const struct alpa *a, uint32_t gpus, uint32_t ba
                    "Gb/s, memory: 15.78 GiB}\n"
                    "model: {preset: gpt3-2.7b, %s, vocabulary: 51200, sequence: 1024, dtype: fp16, "
                    "attention: unfused, "
-                   "tied: false}\n"
+                   "softmax_in_fp32: false, tied: false}\n"
                    "layout: {gpus: [0-%u], global_batch: %u, recompute: full, %s}\n"
                    "framework: {overlap_p2p: true}\n",
                    (unsigned)((gpus + NODE - 1) / NODE), a->shape,
@@ -313,7 +320,9 @@ START_TEST(alpas_plans_are_found_or_beaten)
         ck_assert(found.fits);
         ck_assert_double_le(best, alpa * (1 + 1e-9));
         ck_assert_double_gt(best, 0.95 * alpa);
-        ck_assert_double_eq_tol(flops(a) / alpa / 1e15, a->pflops, a->within * a->pflops);
+        const double pflops = flops(a) / alpa / 1e15;
+        ck_assert_double_ge(pflops, (1 - a->within) * a->pflops);
+        ck_assert_double_le(pflops, (1 + a->within) * (a->pflops + a->hidden_pflops));
         for (uint32_t s = 0; s < a->n_stages; s++) {
             as[s] = (struct ty_chain_stage){a->stage[s].groups, scheme[s]};
         }
