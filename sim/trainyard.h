@@ -373,8 +373,9 @@ TY_API int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *t
 
 /* Processes that answer one question together, on one machine or on many that share a file system:
  * each makes the same call with the same options, but for its number. How they reach each other is
- * up to whoever starts them (trainyard-mpi: by MPI). `take` may be called by several threads at
- * once, the others by one. A call fails without a message where another member's has one. */
+ * up to whoever starts them (trainyard-mpi: by MPI). `take` and `tell` may be called by several
+ * threads at once, the others by one. A call fails without a message where another member's has
+ * one. */
 struct ty_crew {
     uint32_t member, n; /* this process, of so many; the first writes the result */
     void *arg;          /* of the functions */
@@ -385,6 +386,12 @@ struct ty_crew {
     bool (*meet)(void *arg, bool good);
     /* Gives each of `bytes` all bits that it has with any member. All call it, as they meet. */
     void (*combine)(void *arg, void *bytes, size_t n);
+    /* Tells every other member what each of them will hear once: before long, and surely when it
+     * asks after all have met. Both NULL: in a plan's search nobody hears of what others have found
+     * before they meet, which they then do more often. */
+    void (*tell)(void *arg, const void *bytes, size_t n);
+    /* Takes what another member has told, of the size that is asked for; false: nothing is here. */
+    bool (*hear)(void *arg, void *bytes, size_t n);
 };
 
 struct ty_sweep_options {

@@ -1,15 +1,16 @@
 /* main.c - trainyard-mpi: the commands whose work processes can share, started by mpirun or srun.
  *
  * All that ranks need of each other is struct ty_crew: a counter in the memory of rank 0, which
- * others reach by one-sided operations, and meetings. What is said is said once: by
- * rank 0, or by the first rank that cannot go on, whose exit status is then that of all. A rank
- * that dies ends the job, which is what MPI does. */
+ * others reach by one-sided operations, meetings, and letters to all others. What is said is said
+ * once: by rank 0, or by the first rank that cannot go on, whose exit status is then that of all. A
+ * rank that dies ends the job, which is what MPI does. */
 #define _XOPEN_SOURCE 700 /* nanosleep, setenv */
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,15 @@
 #define MOST_BYTES ((size_t)1 << 30) /* MPI counts in int */
 #define PUMP_NS    200000L           /* an answer takes three turns; they take 5 % of a core */
 
+#define LETTER 1 /* tag of what ranks tell each other */
+
+/* What has been told another rank, until it has arrived. */
+struct letter {
+    struct letter *before;
+    MPI_Request request;
+    unsigned char bytes[];
+};
+
 struct job {
     int rank, n;
     MPI_Win window;       /* of rank 0: uint64_t, the pieces that are taken */
@@ -29,6 +39,7 @@ struct job {
     bool pumps;           /* rank 0 has a thread that answers */
     FILE *said;           /* what another rank than 0 has said, in case it is the speaker, ... */
     int err;              /* ... and where it would have */
+    struct letter *sent;
 };
 
 /* ---- struct ty_crew ---- */
@@ -80,6 +91,59 @@ static void combine(void *arg, void *bytes, size_t n)
         MPI_Allreduce(MPI_IN_PLACE, (char *)bytes + at, part, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
     }
     pthread_mutex_unlock(&job->lock);
+}
+
+/* Frees what has arrived. */
+static void forget_letters(struct job *job)
+{
+    struct letter **at = &job->sent;
+    while (*at != NULL) {
+        struct letter *letter = *at;
+        int arrived = 0;
+        MPI_Test(&letter->request, &arrived, MPI_STATUS_IGNORE);
+        if (arrived) {
+            *at = letter->before;
+            free(letter);
+        } else {
+            at = &letter->before;
+        }
+    }
+}
+
+static void tell(void *arg, const void *bytes, size_t n)
+{
+    struct job *job = arg;
+    pthread_mutex_lock(&job->lock);
+    forget_letters(job);
+    for (int other = 0; other < job->n; other++) {
+        struct letter *letter = other == job->rank ? NULL : malloc(sizeof(*letter) + n);
+        if (letter != NULL) {
+            memcpy(letter->bytes, bytes, n);
+            MPI_Isend(letter->bytes, (int)n, MPI_BYTE, other, LETTER, MPI_COMM_WORLD,
+                      &letter->request);
+            letter->before = job->sent;
+            job->sent = letter;
+        } else if (other != job->rank) { /* it would be waited for */
+            (void)fprintf(stderr, "trainyard-mpi: memory is exhausted on rank %d\n", job->rank);
+            MPI_Abort(MPI_COMM_WORLD, 4);
+        }
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+static bool hear(void *arg, void *bytes, size_t n)
+{
+    struct job *job = arg;
+    MPI_Status status;
+    int any = 0;
+    pthread_mutex_lock(&job->lock);
+    MPI_Iprobe(MPI_ANY_SOURCE, LETTER, MPI_COMM_WORLD, &any, &status);
+    if (any) {
+        MPI_Recv(bytes, (int)n, MPI_BYTE, status.MPI_SOURCE, LETTER, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    }
+    pthread_mutex_unlock(&job->lock);
+    return any != 0;
 }
 
 /* ---- rank 0 answers ---- */
@@ -189,11 +253,14 @@ int main(int argc, char **argv)
                                  .arg = &job,
                                  .take = take,
                                  .meet = meet,
-                                 .combine = combine};
+                                 .combine = combine,
+                                 .tell = tell,
+                                 .hear = hear};
     const int status = agree(&job, cli_main(argc, argv, &crew));
     if (job.pumps) {
         pthread_join(pumping, NULL);
     }
+    forget_letters(&job);
     MPI_Win_unlock_all(job.window);
     MPI_Win_free(&job.window);
     pthread_mutex_destroy(&job.lock);

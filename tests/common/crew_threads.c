@@ -19,15 +19,24 @@ struct meeting {
     bool good, all_good; /* of this round; of the one before */
 };
 
+/* What one was told and has not heard. */
+struct letter {
+    struct letter *before;
+    unsigned char bytes[];
+};
+
 struct player {
     struct ty_crew crew;
     crew_member_fn *member;
     void *arg;
+    struct meeting *meeting;
+    struct player *all; /* [n] */
+    struct letter *letters;
 };
 
 static uint64_t take(void *arg, uint32_t pieces)
 {
-    struct meeting *m = arg;
+    struct meeting *m = ((struct player *)arg)->meeting;
     pthread_mutex_lock(&m->lock);
     const uint64_t first = m->taken;
     m->taken += pieces;
@@ -37,7 +46,7 @@ static uint64_t take(void *arg, uint32_t pieces)
 
 static bool meet(void *arg, bool good)
 {
-    struct meeting *m = arg;
+    struct meeting *m = ((struct player *)arg)->meeting;
     pthread_mutex_lock(&m->lock);
     const uint32_t round = m->round;
     m->good = m->good && good;
@@ -58,7 +67,7 @@ static bool meet(void *arg, bool good)
 
 static void combine(void *arg, void *bytes, size_t n)
 {
-    struct meeting *m = arg;
+    struct meeting *m = ((struct player *)arg)->meeting;
     unsigned char *own = bytes;
     pthread_mutex_lock(&m->lock);
     if (m->bytes == NULL) {
@@ -68,7 +77,7 @@ static void combine(void *arg, void *bytes, size_t n)
         m->bytes[i] |= own[i];
     }
     pthread_mutex_unlock(&m->lock);
-    meet(m, true);
+    meet(arg, true);
     pthread_mutex_lock(&m->lock);
     memcpy(own, m->bytes, n);
     if (++m->told == m->n) {
@@ -77,7 +86,37 @@ static void combine(void *arg, void *bytes, size_t n)
         m->told = 0;
     }
     pthread_mutex_unlock(&m->lock);
-    meet(m, true); /* nobody begins the next one before */
+    meet(arg, true); /* nobody begins the next one before */
+}
+
+static void tell(void *arg, const void *bytes, size_t n)
+{
+    struct player *own = arg;
+    pthread_mutex_lock(&own->meeting->lock);
+    for (uint32_t i = 0; i < own->meeting->n; i++) {
+        struct player *other = &own->all[i];
+        struct letter *letter = other == own ? NULL : malloc(sizeof(*letter) + n);
+        if (letter != NULL) {
+            memcpy(letter->bytes, bytes, n);
+            letter->before = other->letters;
+            other->letters = letter;
+        }
+    }
+    pthread_mutex_unlock(&own->meeting->lock);
+}
+
+static bool hear(void *arg, void *bytes, size_t n)
+{
+    struct player *own = arg;
+    pthread_mutex_lock(&own->meeting->lock);
+    struct letter *letter = own->letters;
+    if (letter != NULL) {
+        memcpy(bytes, letter->bytes, n);
+        own->letters = letter->before;
+        free(letter);
+    }
+    pthread_mutex_unlock(&own->meeting->lock);
+    return letter != NULL;
 }
 
 static void *play(void *arg)
@@ -96,17 +135,27 @@ void crew_threads_play(uint32_t n, crew_member_fn *member, void *arg)
     pthread_mutex_init(&m.lock, NULL);
     pthread_cond_init(&m.over, NULL);
     for (uint32_t i = 0; i < n; i++) {
-        player[i] = (struct player){
-            .crew =
-                {.member = i, .n = n, .arg = &m, .take = take, .meet = meet, .combine = combine},
-            .member = member,
-            .arg = arg};
+        player[i] = (struct player){.crew = {.member = i,
+                                             .n = n,
+                                             .arg = &player[i],
+                                             .take = take,
+                                             .meet = meet,
+                                             .combine = combine,
+                                             .tell = tell,
+                                             .hear = hear},
+                                    .member = member,
+                                    .arg = arg,
+                                    .meeting = &m,
+                                    .all = player};
+    }
+    for (uint32_t i = 0; i < n; i++) {
         if (pthread_create(&thread[i], NULL, play, &player[i]) != 0) {
             abort();
         }
     }
     for (uint32_t i = 0; i < n; i++) {
         pthread_join(thread[i], NULL);
+        assert(player[i].letters == NULL);
     }
     pthread_cond_destroy(&m.over);
     pthread_mutex_destroy(&m.lock);

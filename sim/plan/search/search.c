@@ -134,6 +134,11 @@ static bool admits(const struct ty_plan_searching *s, uint32_t point)
     return ty_plan_front_admits(&s->front, &key, s->screen[point].bound_s, least_peak(s, point));
 }
 
+bool ty_plan_is_wanted(const struct ty_plan_searching *s, uint32_t point)
+{
+    return s->state[point] == TY_PLAN_BEGUN && s->row[point] == NULL && admits(s, point);
+}
+
 /* A layout that had to be simulated, and was. */
 static void take(struct ty_plan_searching *s, uint32_t point)
 {
@@ -187,7 +192,7 @@ int ty_plan_decide(struct ty_plan_searching *s, struct ty_err *err)
 
 bool ty_plan_begin_next(struct ty_plan_searching *s, uint32_t *point)
 {
-    while (s->n_open == TY_PLAN_ABREAST && !ty_plan_is_stopped(s)) {
+    while (s->n_open == s->most_open && !ty_plan_is_stopped(s)) {
         pthread_cond_wait(&s->news, &s->lock);
     }
     while (s->ahead < s->n_queued && !ty_plan_is_stopped(s)) {
@@ -379,7 +384,7 @@ static void release(struct ty_plan_searching *s)
 int ty_plan_search(struct ty_plan_result *result, const struct ty_plan_search *asked, bool *exact,
                    struct ty_err *err)
 {
-    struct ty_plan_searching s = {.result = result, .asked = asked};
+    struct ty_plan_searching s = {.result = result, .asked = asked, .most_open = TY_PLAN_ABREAST};
     ty_err_init(&s.fault);
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.news, NULL);

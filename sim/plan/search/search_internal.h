@@ -25,7 +25,8 @@ struct ty_plan_searching {
     uint32_t n_queued;
     uint32_t next;   /* of the queue: all before it are decided */
     uint32_t ahead;  /* of the queue: all before it are decided or begun, or ruled out */
-    uint32_t n_open; /* begun and not decided */
+    uint32_t n_open; /* begun and not decided: at most */
+    uint32_t most_open;
     uint8_t *state;  /* [n_points] enum ty_plan_state */
     uint32_t *taken; /* [n_taken] those that were to be simulated */
     uint32_t n_taken;
@@ -56,6 +57,9 @@ void ty_plan_keep_fault(struct ty_plan_searching *s, int rc, const struct ty_err
 /* The next layout that may have to be simulated; false: there is none. What is known only grows, so
  * one that is ruled out remains so. */
 bool ty_plan_begin_next(struct ty_plan_searching *s, uint32_t *point);
+
+/* Whether one that was begun may still be an answer. */
+bool ty_plan_is_wanted(const struct ty_plan_searching *s, uint32_t point);
 
 /* Decides on layouts one after the other, as far as it is known what all before them take. */
 int ty_plan_decide(struct ty_plan_searching *s, struct ty_err *err);
