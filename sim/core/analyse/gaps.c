@@ -6,8 +6,13 @@
  * event of a message counts as waiting for the neighbour until the message was sent, and as
  * exposed communication from then on; that of a meeting as waiting for the others until the last
  * arrived. Of a collective in the bucket `awaited` of the vocabulary the part before its last
- * member was ready is told, too. */
+ * member was ready is told, too.
+ *
+ * Passes of a block are often alike from some operation on, but for when that was: what was idle
+ * then is what was before. */
 #include "sim/core/analyse/gaps.h"
+
+#include <string.h>
 
 #include "sim/core/analyse/observed.h"
 #include "sim/core/analyse/stats.h"
@@ -44,12 +49,16 @@ static int index_sends(struct ty_gaps *gaps, struct ty_arena *arena)
 
 static int make_rows(struct ty_gaps *gaps, uint32_t width, struct ty_arena *arena)
 {
+    const struct ty_program *p = gaps->timeline->program;
+    gaps->walked = ty_arena_array(arena, struct ty_gap_walked, p->n_blocks);
+    gaps->gap = ty_arena_array(arena, struct ty_gap, (size_t)p->n_ops / 2 + p->n_blocks);
     gaps->width = width;
     gaps->end = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
     gaps->from = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
     gaps->ready = ty_arena_array(arena, ty_ps, (size_t)TY_AWAITED * gaps->width);
     gaps->begun = ty_arena_array(arena, ty_ps, (size_t)TY_AWAITED * gaps->width);
-    return gaps->end == NULL || gaps->from == NULL || gaps->ready == NULL || gaps->begun == NULL
+    return gaps->end == NULL || gaps->from == NULL || gaps->ready == NULL || gaps->begun == NULL ||
+                   gaps->walked == NULL || gaps->gap == NULL
                ? TY_ENOMEM
                : 0;
 }
@@ -75,7 +84,7 @@ int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struc
         const struct ty_tenant *tenant = &timeline->program->tenants[t];
         gaps->over[t] = ty_timeline_end(timeline, tenant->first_gang, tenant->n_gangs);
     }
-    return index_sends(gaps, arena);
+    return ty_gaps_find_stretches(gaps, arena) < 0 ? TY_ENOMEM : index_sends(gaps, arena);
 }
 
 /* What an event stands for, by the operation that recorded it last. */
@@ -100,9 +109,12 @@ struct walk {
     uint64_t exchange_ordinal;
     uint32_t n_exchanges;
     const struct ty_pass *pass;
-    uint32_t times; /* that it happened */
-    bool filled;    /* the gang has computed in this step */
-    uint32_t peers; /* gangs of its program, itself among them */
+    uint32_t times;              /* that it happened */
+    bool filled;                 /* the gang has computed in this step */
+    uint32_t peers;              /* gangs of its program, itself among them */
+    struct ty_gap_walked *noted; /* what is idle goes there, too; NULL: nowhere */
+    struct ty_gap *note;         /* room for so many: */
+    uint32_t room;
     ty_gap_fn *visit;
     void *arg;
 };
@@ -206,6 +218,17 @@ static ty_ps waited(const struct walk *w, uint32_t number, ty_ps from, ty_ps to,
     return sum;
 }
 
+/* Where there is no room it is as if the stretch had not been walked. */
+static void note_gap(struct walk *w, const struct ty_gap *gap)
+{
+    if (w->noted->n_gaps == w->room) {
+        w->noted->row = 0;
+        w->noted = NULL;
+        return;
+    }
+    w->note[w->noted->n_gaps++] = *gap;
+}
+
 static void emit(struct walk *w, uint32_t number, ty_ps from, ty_ps to, uint8_t bucket,
                  const struct ty_op *op, uint8_t event)
 {
@@ -220,6 +243,9 @@ static void emit(struct walk *w, uint32_t number, ty_ps from, ty_ps to, uint8_t 
                                    .event = event,
                                    .times = w->times};
         w->visit(w->arg, member_of(w, number), &gap);
+        if (w->noted != NULL) {
+            note_gap(w, &gap);
+        }
     }
 }
 
@@ -275,12 +301,25 @@ struct lasts {
     uint64_t ordinal[TY_MAX_STREAMS];
 };
 
-static void note_last(struct lasts *lasts, const struct ty_vocabulary *words,
-                      const struct ty_op *op, uint64_t ordinal)
+static void find_lasts(const struct walk *w, struct lasts *lasts)
 {
-    if (op->stream == words->closes || (words->beside >> op->stream & 1u) != 0) {
-        lasts->op[op->stream] = op;
-        lasts->ordinal[op->stream] = ordinal;
+    const struct ty_program *p = w->p;
+    uint32_t left = 0;
+    for (uint32_t l = 0; l < p->n_lanes; l++) {
+        const uint8_t stream = p->stream_of[l];
+        left |= (stream == p->words->closes ? 1u << stream : 0) | (p->words->beside & 1u << stream);
+    }
+    for (uint32_t i = w->gang->n_passes; i > 0 && left != 0; i--) {
+        const struct ty_pass *pass = &ty_gang_passes(p, w->gang)[i - 1];
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        for (uint32_t k = p->blocks[pass->block].n_ops; k > 0; k--) {
+            const uint8_t stream = ops[k - 1].stream;
+            if ((left >> stream & 1) != 0) {
+                lasts->op[stream] = &ops[k - 1];
+                lasts->ordinal[stream] = pass->first_op + k - 1;
+                left &= ~(1u << stream);
+            }
+        }
     }
 }
 
@@ -307,6 +346,76 @@ static void tail(struct walk *w, const struct lasts *lasts)
     }
 }
 
+/* ---- passes ---- */
+
+/* Whether n operations from one row on took place as those from another, later by a constant. */
+static bool is_again(const struct ty_timeline *t, uint64_t row, uint64_t was, uint32_t n)
+{
+    const ty_ps later = t->start[row] - t->start[was];
+    bool same = t->dur == NULL || memcmp(t->dur + row, t->dur + was, n * sizeof(*t->dur)) == 0;
+    for (uint32_t i = 0; i < n && same; i++) {
+        same = t->start[row + i] - t->start[was + i] == later;
+    }
+    return same;
+}
+
+/* A stretch behind its first operation, from what was idle when it was walked. */
+static void walk_again(struct walk *w, const struct ty_op *ops, const struct ty_gap_stretch *s,
+                       const struct ty_gap_walked *walked, uint64_t row)
+{
+    const ty_ps *start = w->gaps->timeline->start;
+    const ty_ps later = start[row] - start[walked->row - 1];
+    for (uint32_t i = 0; i < walked->n_gaps; i++) {
+        struct ty_gap gap = w->note[i];
+        gap.start += later;
+        gap.before = w->pass;
+        gap.times = w->times;
+        w->visit(w->arg, w->first, &gap);
+    }
+    for (uint32_t i = 0; i < s->n_records; i++) {
+        const uint32_t k = w->gaps->record[(ops - w->p->ops) + i];
+        record(w, &ops[k], w->pass->first_op + k);
+    }
+    w->last = &ops[s->last];
+    w->last_ordinal = w->pass->first_op + s->last;
+}
+
+/* Where the one member of a gang begins a stretch. Returns the operation to go on with. */
+static uint32_t begin_stretch(struct walk *w, const struct ty_op *ops,
+                              const struct ty_gap_stretch *s)
+{
+    const struct ty_block *block = &w->p->blocks[w->pass->block];
+    struct ty_gap_walked *walked = &w->gaps->walked[w->pass->block];
+    const uint64_t row = w->gang->first_task + w->pass->first_op + s->first;
+    w->note = w->gaps->gap + block->first / 2 + w->pass->block;
+    w->room = (block->n_ops + 1) / 2;
+    if (walked->row > 0 && is_again(w->gaps->timeline, row, walked->row - 1, s->end - s->first)) {
+        walk_again(w, ops, s, walked, row);
+        return s->end;
+    }
+    *walked = (struct ty_gap_walked){.row = row + 1};
+    w->noted = walked;
+    return s->first + 1;
+}
+
+static void walk_pass(struct walk *w)
+{
+    const struct ty_op *ops = ty_pass_ops(w->p, w->pass);
+    const struct ty_gap_stretch *s = &w->gaps->stretch[w->pass->block];
+    const bool one = w->gang->n_ranks == 1 && s->end > 0;
+    for (uint32_t k = 0; k < w->p->blocks[w->pass->block].n_ops;) {
+        if (one && k == s->first + 1) {
+            k = begin_stretch(w, ops, s);
+        }
+        w->noted = k < s->end ? w->noted : NULL;
+        if (k < w->p->blocks[w->pass->block].n_ops) {
+            visit_op(w, &ops[k], w->pass->first_op + k);
+        }
+        k++;
+    }
+    w->noted = NULL;
+}
+
 void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t n, ty_gap_fn *visit,
                   void *arg)
 {
@@ -330,6 +439,7 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
         return;
     }
     w.peers = tenant != NULL ? tenant->n_gangs : p->n_gangs;
+    memset(gaps->walked, 0, p->n_blocks * sizeof(*gaps->walked));
     for (uint32_t i = 0; i < w.gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, w.gang)[i];
         if (w.pass != NULL && w.pass->step != pass->step && !overlapping) {
@@ -337,12 +447,9 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
         }
         w.pass = pass;
         w.times = ty_pass_times(gaps->timeline, gang, i);
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            visit_op(&w, &ops[k], pass->first_op + k);
-            note_last(&lasts, p->words, &ops[k], pass->first_op + k);
-        }
+        walk_pass(&w);
     }
     w.times = 1;
+    find_lasts(&w, &lasts);
     tail(&w, &lasts);
 }

@@ -4,6 +4,20 @@
 
 #include "sim/core/analyse/stats.h"
 
+/* Operations of a block, from a computation on, of which those behind the first wait for nothing
+ * but what is recorded among them. */
+struct ty_gap_stretch {
+    uint32_t first, end; /* end == 0: there are none */
+    uint32_t last;       /* computation */
+    uint32_t n_records;  /* operations that record an event last */
+};
+
+/* One that was walked, and what was idle within. */
+struct ty_gap_walked {
+    uint64_t row; /* 1 + that of its first operation; 0: none */
+    uint32_t n_gaps;
+};
+
 /* Scratch of a replay; make it once, walk as often as needed. Owned by the arena. */
 struct ty_gaps {
     const struct ty_timeline *timeline;
@@ -13,10 +27,18 @@ struct ty_gaps {
     /* [TY_AWAITED][width] of the last so many collectives that are told apart: when a member was
      * ready, when all were */
     ty_ps *ready, *begun;
-    uint32_t *send_ordinal; /* [n_slots] */
-    ty_ps *over;            /* [n_tenants]: when each is done; [0] without tenants. Of a shortened
+    uint32_t *send_ordinal;               /* [n_slots] */
+    const struct ty_gap_stretch *stretch; /* [n_blocks] */
+    const uint32_t *record;       /* of each block, from its first operation on: its n_records */
+    struct ty_gap_walked *walked; /* [n_blocks] of the gang at hand */
+    struct ty_gap *gap; /* of each block, from half of its first operation and its number on */
+    ty_ps *over;        /* [n_tenants]: when each is done; [0] without tenants. Of a shortened
                              * timeline by its columns, without what was left out */
 };
+
+/* gaps_stretch.c: those of all blocks. 0 or TY_ENOMEM. */
+int ty_gaps_find_stretches(struct ty_gaps *gaps, struct ty_arena *arena);
+
 int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena);
 
 /* Another of the same timeline, for another thread; it lives as long as the first. */

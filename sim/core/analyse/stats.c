@@ -68,7 +68,8 @@ static void add_gap(void *arg, uint32_t member, const struct ty_gap *gap)
     tally->waited[tally->n_waited++].s = ty_s_from_ps(gap->waited) / tally->stats->n_ranks;
 }
 
-/* Busy time of members that are looked at. Durations that are equal for all are summed once. */
+/* Busy time of members that are looked at. Durations that are equal for all, or of the only one,
+ * are summed once. */
 static void add_busy(const struct tally *tally, const struct ty_timeline *t,
                      const struct ty_gang *gang)
 {
@@ -86,11 +87,11 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
             const struct ty_kind *kind = &p->kinds[op->kind];
             const bool compute = op->stream == TY_STREAM_COMPUTE;
             flops += kind->flops * (tally->gang->n_ranks * tally->likes) * times;
-            if (t->dur == NULL && kind->dur_of == NULL) {
-                common.stream_busy[op->stream] += kind->dur * times;
-                if (compute) {
-                    common.bucket[ty_kind_bucket(p, kind)] += kind->dur * times;
-                }
+            if (tally->n == 1 || (t->dur == NULL && kind->dur_of == NULL)) {
+                const ty_ps dur = times * ty_timeline_dur(t, gang, op, pass->first_op + k,
+                                                          tally->first * tally->step);
+                common.stream_busy[op->stream] += dur;
+                common.bucket[ty_kind_bucket(p, kind)] += compute ? dur : 0;
                 continue;
             }
             const uint8_t bucket = ty_kind_bucket(p, kind);

@@ -1,9 +1,11 @@
 /* Stretches of a block that are copied from when they were played before: starts and durations are
- * those of a program in which every pass has operations of its own, which are played once. */
+ * those of a program in which every pass has operations of its own, which are played once. So is
+ * what was idle, which is not worked out again where a stretch took place as before. */
 #include <string.h>
 
 #include "model/vocabulary.h"
 #include "sim/base/noise.h"
+#include "sim/core/analyse/gaps.h"
 #include "sim/core/execute/execute.h"
 #include "tests/unit/suite.h"
 
@@ -44,7 +46,7 @@ static void wire(struct made *m, struct ty_op *op, uint32_t s)
     const uint32_t on = s > 0 ? 0 : 1 + (roll(m, 12) == 0), odd = roll(m, 2);
     op->wait[0] = (uint8_t)(on + 3 * odd);
     if (roll(m, 4) == 0) {
-        op->wait[1] = (uint8_t)(on + 3 * (1 - odd));
+        op->wait[1] = (uint8_t)((s > 0 ? 0 : roll(m, 2) == 0 ? on : 3 - on) + 3 * (1 - odd));
     }
 }
 
@@ -185,4 +187,60 @@ START_TEST(what_is_copied_is_what_is_played)
 }
 END_TEST
 
-TY_SUITE("replayed", what_is_copied_is_what_is_played)
+/* Gaps of a program, each told without what the two programs have their own of. */
+struct seen {
+    struct ty_gap gap[GANGS * PASSES * OPS * TY_WAITS];
+    uint32_t pass[GANGS * PASSES * OPS * TY_WAITS];
+    uint32_t n;
+    const struct ty_program *program;
+};
+
+static void see(void *arg, uint32_t member, const struct ty_gap *gap)
+{
+    struct seen *seen = arg;
+    ck_assert_uint_eq(member, 0);
+    ck_assert_uint_lt(seen->n, TY_COUNT(seen->gap));
+    seen->pass[seen->n] =
+        gap->before == NULL ? UINT32_MAX : (uint32_t)(gap->before - seen->program->passes);
+    seen->gap[seen->n] = *gap;
+    seen->gap[seen->n].before = NULL;
+    seen->gap[seen->n++].op = NULL;
+}
+
+static struct seen *gaps_of(struct made *m)
+{
+    struct seen *seen = calloc(1, sizeof(*seen));
+    struct ty_gaps gaps;
+    play(m);
+    seen->program = &m->program;
+    ck_assert_int_eq(ty_gaps_init(&gaps, &m->timeline, &m->arena), 0);
+    for (uint32_t g = 0; g < GANGS; g++) {
+        ty_gaps_walk(&gaps, g, 0, 1, see, seen);
+    }
+    return seen;
+}
+
+START_TEST(what_is_idle_again_is_what_was_idle)
+{
+    for (uint64_t seed = 0; seed < suite_part(6000, 3); seed++) {
+        struct made *again = make(seed, false), *once = make(seed, true);
+        struct seen *a = gaps_of(again), *b = gaps_of(once);
+        ck_assert_uint_eq(a->n, b->n);
+        ck_assert_uint_gt(a->n, 0);
+        for (uint32_t i = 0; i < a->n; i++) {
+            const struct ty_gap *x = &a->gap[i], *y = &b->gap[i];
+            ck_assert_msg(x->start == y->start && x->dur == y->dur && x->bucket == y->bucket &&
+                              x->event == y->event && x->layer == y->layer &&
+                              x->waited == y->waited && x->times == y->times &&
+                              a->pass[i] == b->pass[i],
+                          "seed %lu: gap %u", (unsigned long)seed, (unsigned)i);
+        }
+        free(a);
+        free(b);
+        discard(again);
+        discard(once);
+    }
+}
+END_TEST
+
+TY_SUITE("replayed", what_is_copied_is_what_is_played, what_is_idle_again_is_what_was_idle)
