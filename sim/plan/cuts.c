@@ -19,26 +19,13 @@
 
 #define CLOSE 1e-6 /* of the bound: how far bisection goes */
 
-/* Ways to save bytes in layers of a kind, cheapest first. */
-struct segment {
-    uint32_t kind;
-    double bytes, ps; /* that it saves and takes in one layer */
-};
-
-/* Of a moment and a stage. */
-struct hull {
-    double bytes[TY_LAYER_KINDS];                           /* of a layer that takes least */
-    struct segment segment[TY_LAYER_KINDS * TY_DEAL_MODES]; /* [n] */
-    uint32_t n;
-};
-
 struct solver {
     const struct ty_cut *cut;
     bool equal;               /* layers: what a stage repeats depends on how many it has */
     double **extra, **update; /* [stages x (layers + 1)] of a stage from a layer on: once() */
     const struct ty_plan_traffic ***traffic; /* the same */
     uint32_t *count;                         /* [layers + 1][kinds] of the layers before */
-    struct hull **hull;                      /* [deals x stages] */
+    struct ty_deal_hull **hull;              /* [deals x stages] */
     double *g;                               /* [stages + 1][layers + 1] */
     double *behind; /* the same: backwards of the stages from one on, from a layer on */
     double *down;   /* [stages + 1] forwards of the stages before, beside layers */
@@ -56,82 +43,28 @@ static size_t at(const struct solver *x, uint32_t stage, uint32_t layer)
 
 /* ---- what has to run again ---- */
 
-/* The lower hull of a kind's modes, from the one that takes least. */
-static void add_kind(const struct ty_deal *d, uint32_t s, uint32_t kind, struct hull *out)
+static const struct ty_deal_hull *hull_of(struct solver *x, uint32_t deal, uint32_t s)
 {
-    const struct ty_deal_stage *stage = &d->stage[s];
-    const struct ty_deal_kind *k = &d->kind[kind];
-    double bytes[TY_DEAL_MODES] = {0};
-    uint32_t now = 0, next = 0;
-    for (uint32_t i = 0; i < d->n_modes; i++) {
-        bytes[i] = stage->held * k->kept_B[i] + stage->again * k->again_B[i];
-        const bool same = k->seconds[i] <= k->seconds[now] && bytes[i] < bytes[now];
-        now = k->seconds[i] < k->seconds[now] || same ? i : now;
-    }
-    out->bytes[kind] = bytes[now];
-    do {
-        double least = HUGE_VAL;
-        next = now;
-        for (uint32_t i = 0; i < d->n_modes; i++) {
-            const double slope = (k->seconds[i] - k->seconds[now]) / (bytes[now] - bytes[i]);
-            if (bytes[i] < bytes[now] && slope < least) {
-                least = slope;
-                next = i;
-            }
-        }
-        if (next != now) {
-            out->segment[out->n++] = (struct segment){kind, bytes[now] - bytes[next],
-                                                      k->seconds[next] - k->seconds[now]};
-        }
-        now = next;
-    } while (now != next);
-}
-
-static int cheapest(const void *a, const void *b)
-{
-    const struct segment *x = a, *y = b;
-    const double one = x->ps * y->bytes, other = y->ps * x->bytes;
-    return (one > other) - (one < other);
-}
-
-static const struct hull *hull_of(struct solver *x, uint32_t deal, uint32_t s)
-{
-    struct hull **hull = &x->hull[deal * x->cut->n_stages + s];
+    struct ty_deal_hull **hull = &x->hull[deal * x->cut->n_stages + s];
     if (*hull == NULL) {
-        *hull = ty_arena_array(x->arena, struct hull, 1);
+        *hull = ty_arena_array(x->arena, struct ty_deal_hull, 1);
         x->no_memory = x->no_memory || *hull == NULL;
-        for (uint32_t k = 0; k < x->cut->deal[deal].n_kinds && !x->no_memory; k++) {
-            add_kind(&x->cut->deal[deal], s, k, *hull);
-        }
-        if (!x->no_memory) {
-            qsort((*hull)->segment, (*hull)->n, sizeof(*(*hull)->segment), cheapest);
+        if (*hull != NULL) {
+            ty_deal_hull(&x->cut->deal[deal], s, *hull);
         }
     }
     return *hull;
 }
 
-/* The least of layers that may be cut into fractions, whatever kinds they are of. */
 static double relaxed(struct solver *x, uint32_t deal, uint32_t s, uint32_t from, uint32_t to)
 {
     const struct ty_deal *d = &x->cut->deal[deal];
-    const struct hull *hull = hull_of(x, deal, s);
-    const uint32_t *first = &x->count[(size_t)from * d->n_kinds];
-    const uint32_t *last = &x->count[(size_t)to * d->n_kinds];
-    double over = -d->stage[s].room_B, ps = 0;
-    if (x->no_memory) {
-        return 0;
-    }
+    const struct ty_deal_hull *hull = hull_of(x, deal, s);
+    uint32_t n[TY_LAYER_KINDS] = {0};
     for (uint32_t k = 0; k < d->n_kinds; k++) {
-        over += (last[k] - first[k]) * (hull->bytes[k] + d->kind[k].states_B);
+        n[k] = x->count[(size_t)to * d->n_kinds + k] - x->count[(size_t)from * d->n_kinds + k];
     }
-    for (uint32_t i = 0; i < hull->n && over > 0; i++) {
-        const struct segment *segment = &hull->segment[i];
-        const double n = last[segment->kind] - first[segment->kind];
-        const double share = fmin(1, n > 0 ? over / (n * segment->bytes) : 0);
-        over -= share * n * segment->bytes;
-        ps += share * n * segment->ps;
-    }
-    return over > x->cut->deal[deal].stage[s].room_B * 1e-9 ? HUGE_VAL : ps;
+    return hull != NULL ? ty_deal_relaxed(hull, n) : 0;
 }
 
 /* ---- replicas ---- */
@@ -195,9 +128,9 @@ static double stream_of(struct solver *x, uint32_t s, uint32_t from, uint32_t to
 
 /* ---- stages ---- */
 
-/* What a stage takes more so that it fits at every moment; HUGE_VAL: it does not. Equal layers
- * repeat whole ones. */
-static double more_of(struct solver *x, uint32_t s, uint32_t from, uint32_t to)
+/* What layers of a stage repeat at least so that it fits at every moment; HUGE_VAL: it does not.
+ * Equal layers repeat whole ones. */
+static double repeated(struct solver *x, uint32_t s, uint32_t from, uint32_t to)
 {
     double most = 0;
     uint64_t steps = 0;
@@ -206,7 +139,13 @@ static double more_of(struct solver *x, uint32_t s, uint32_t from, uint32_t to)
                                     : relaxed(x, i, s, from, to);
         most = fmax(most, one);
     }
-    return fmax(most, waiting(x, s, from, to));
+    return most;
+}
+
+/* What it takes more than its layers at their least. */
+static double more_of(struct solver *x, uint32_t s, uint32_t from, uint32_t to)
+{
+    return fmax(repeated(x, s, from, to), waiting(x, s, from, to));
 }
 
 /* The optimizer of a stage, beyond that of a mean one. */
@@ -377,7 +316,8 @@ static int begin(struct solver *x)
     x->behind = ty_arena_array(x->arena, double, states);
     x->down = ty_arena_array(x->arena, double, cut->n_stages + 1);
     x->count = ty_arena_array(x->arena, uint32_t, (cut->n_layers + (size_t)1) * kinds);
-    x->hull = ty_arena_array(x->arena, struct hull *, cut->n_deals * (size_t)cut->n_stages + 1);
+    x->hull =
+        ty_arena_array(x->arena, struct ty_deal_hull *, cut->n_deals * (size_t)cut->n_stages + 1);
     if (x->extra == NULL || x->update == NULL || x->traffic == NULL || x->g == NULL ||
         x->behind == NULL || x->down == NULL || x->count == NULL || x->hull == NULL) {
         return TY_ENOMEM;

@@ -19,7 +19,10 @@
 #include "sim/run/deal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define RELAXED_SLACK 1e-9 /* of a stage's room: rounding */
 
 /* ---- equal layers ---- */
 
@@ -282,4 +285,74 @@ double ty_deal_least(const struct ty_deal *deal, uint32_t s, uint32_t from, uint
         *share = mixed;
     }
     return stage->seconds + best;
+}
+
+/* ---- fractions of layers ---- */
+
+/* The mode that saves bytes of a kind cheapest; `now`: none saves any. */
+static uint32_t next_mode(const struct ty_deal_kind *kind, const double *bytes, uint32_t n_modes,
+                          uint32_t now)
+{
+    uint32_t next = now;
+    double least = HUGE_VAL;
+    for (uint32_t i = 0; i < n_modes; i++) {
+        const double slope = (kind->seconds[i] - kind->seconds[now]) / (bytes[now] - bytes[i]);
+        if (bytes[i] < bytes[now] && slope < least) {
+            least = slope;
+            next = i;
+        }
+    }
+    return next;
+}
+
+/* The lower hull of a kind's modes, from the one that takes least. */
+static void add_kind(const struct ty_deal *d, uint32_t s, uint32_t number, struct ty_deal_hull *out)
+{
+    const struct ty_deal_stage *stage = &d->stage[s];
+    const struct ty_deal_kind *kind = &d->kind[number];
+    double bytes[TY_DEAL_MODES] = {0};
+    uint32_t now = 0, next;
+    for (uint32_t i = 0; i < d->n_modes; i++) {
+        bytes[i] = stage->held * kind->kept_B[i] + stage->again * kind->again_B[i];
+        const bool same = kind->seconds[i] <= kind->seconds[now] && bytes[i] < bytes[now];
+        now = kind->seconds[i] < kind->seconds[now] || same ? i : now;
+    }
+    out->bytes[number] = bytes[now] + kind->states_B;
+    while ((next = next_mode(kind, bytes, d->n_modes, now)) != now) {
+        out->segment[out->n++] = (struct ty_deal_segment){number, bytes[now] - bytes[next],
+                                                          kind->seconds[next] - kind->seconds[now]};
+        now = next;
+    }
+}
+
+static int cheapest(const void *a, const void *b)
+{
+    const struct ty_deal_segment *x = a, *y = b;
+    const double one = x->seconds * y->bytes, other = y->seconds * x->bytes;
+    return (one > other) - (one < other);
+}
+
+void ty_deal_hull(const struct ty_deal *deal, uint32_t s, struct ty_deal_hull *out)
+{
+    *out = (struct ty_deal_hull){.room_B = deal->stage[s].room_B, .n_kinds = deal->n_kinds};
+    for (uint32_t k = 0; k < deal->n_kinds; k++) {
+        add_kind(deal, s, k, out);
+    }
+    qsort(out->segment, out->n, sizeof(*out->segment), cheapest);
+}
+
+double ty_deal_relaxed(const struct ty_deal_hull *hull, const uint32_t *n)
+{
+    double over = -hull->room_B, seconds = 0;
+    for (uint32_t k = 0; k < hull->n_kinds; k++) {
+        over += n[k] * hull->bytes[k];
+    }
+    for (uint32_t i = 0; i < hull->n && over > 0; i++) {
+        const struct ty_deal_segment *segment = &hull->segment[i];
+        const double all = n[segment->kind] * segment->bytes;
+        const double share = all > 0 ? fmin(1, over / all) : 0;
+        over -= share * all;
+        seconds += share * n[segment->kind] * segment->seconds;
+    }
+    return over > RELAXED_SLACK * hull->room_B ? HUGE_VAL : seconds;
 }

@@ -295,6 +295,7 @@ START_TEST(no_cut_is_faster_than_the_bound_of_all)
                               .simulate = 5,
                               .least_bound = HUGE_VAL,
                               .least_step = HUGE_VAL};
+            double wider;
             if (point->recompute != TY_RECOMPUTE_NONE || e.n_stages > STAGES_MAX ||
                 point->chunks > 2) {
                 continue;
@@ -302,6 +303,11 @@ START_TEST(no_cut_is_faster_than_the_bound_of_all)
             ck_assert_msg(
                 ty_plan_cuts_bound(costs, &m.space, point, &modes, HUGE_VAL, &e.bound, &m.err) == 0,
                 "%s", m.err.text);
+            const struct ty_plan_modes more = {{TY_RECOMPUTE_NONE, TY_RECOMPUTE_NORM, rows[i].mode},
+                                               3};
+            ck_assert_int_eq(
+                ty_plan_cuts_bound(costs, &m.space, point, &more, HUGE_VAL, &wider, &m.err), 0);
+            ck_assert_double_le(wider, e.bound * (1 + 1e-6)); /* what may be repeated is more */
             cut(&e, 0, m.base->arch.layers);
             demand(&e);
         }
