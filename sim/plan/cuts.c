@@ -17,7 +17,8 @@
 
 #include "sim/plan/cuts_internal.h"
 
-#define CLOSE 1e-6 /* of the bound: how far bisection goes */
+#define CLOSE     1e-6    /* of the bound: how far bisection goes */
+#define WALK_MOST 200000u /* stages of cuts that are looked at one after the other */
 
 struct solver {
     const struct ty_cut *cut;
@@ -333,6 +334,68 @@ static int begin(struct solver *x)
     return 0;
 }
 
+/* ---- one after the other ---- */
+
+struct walk {
+    struct solver *x;
+    double limit;
+    ty_plan_cut_fn *each;
+    void *arg;
+    uint32_t *layers, *again; /* [n_stages] of the stages before */
+    uint32_t steps;
+    bool ends;
+};
+
+static void walk_stage(struct walk *w, uint32_t s, uint32_t from, double before);
+
+/* A stage with layers [from, to), of which the first `again` run again. */
+static void walk_on(struct walk *w, uint32_t s, uint32_t from, uint32_t to, double more)
+{
+    struct solver *x = w->x;
+    bool grows;
+    w->layers[s] = to - from;
+    w->ends = w->ends || ++w->steps > WALK_MOST;
+    if (!w->ends && is_within(x, s, from, to, more, w->limit, &grows)) {
+        walk_stage(w, s + 1, to, x->g[at(x, s, from)] + up_of(x, s, from, to, more));
+    }
+}
+
+/* All counts of layers that may fit. */
+static void walk_counts(struct walk *w, uint32_t s, uint32_t from, uint32_t to)
+{
+    const struct ty_deal *deal = &w->x->cut->deal[0];
+    const double least = repeated(w->x, s, from, to), waits = waiting(w->x, s, from, to);
+    double more = 0;
+    for (uint32_t n = 0; n <= to - from && least < HUGE_VAL && !w->ends; n++) {
+        more += n > 0 ? deal->kind[deal->layer[from + n - 1]].seconds[1] : 0;
+        w->again[s] = n;
+        if (more >= least * (1 - CLOSE)) {
+            walk_on(w, s, from, to, fmax(more, waits));
+        }
+        if (deal->n_modes == 1) {
+            break;
+        }
+    }
+}
+
+static void walk_stage(struct walk *w, uint32_t s, uint32_t from, double before)
+{
+    struct solver *x = w->x;
+    const struct ty_cut *cut = x->cut;
+    if (s == cut->n_stages) {
+        w->ends = !w->each(w->arg, w->layers, w->again);
+        return;
+    }
+    const bool last = s + 1 == cut->n_stages;
+    for (uint32_t to = last ? cut->n_layers : from + cut->stage[s].least;
+         to <= cut->n_layers && !w->ends; to++) {
+        x->g[at(x, s, from)] = before;
+        if (x->behind[at(x, s + 1, to)] < HUGE_VAL) {
+            walk_counts(w, s, from, to);
+        }
+    }
+}
+
 int ty_cut_least(const struct ty_cut *cut, double limit_ps, double *ps, struct ty_arena *arena)
 {
     struct solver x = {.cut = cut, .arena = arena};
@@ -364,6 +427,42 @@ int ty_plan_cuts_bound(struct ty_plan_costs *costs, const struct ty_plan_space *
         double ps = 0;
         rc = ty_cut_least(&cut, limit, &ps, &arena) < 0 ? ty_fail_memory(err) : 0;
         *seconds = ps < limit ? (ps + cut.rest) * 1e-12 : ps >= HUGE_VAL ? ps : limit_s;
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
+/* *all: none was left out. */
+static int walk_all(const struct ty_cut *cut, double limit_ps, ty_plan_cut_fn *each, void *arg,
+                    bool *all, struct ty_arena *arena)
+{
+    struct solver x = {.cut = cut, .arena = arena};
+    struct walk w = {.x = &x, .each = each, .arg = arg, .limit = limit_ps};
+    w.layers = ty_arena_array(arena, uint32_t, cut->n_stages);
+    w.again = ty_arena_array(arena, uint32_t, cut->n_stages);
+    if (begin(&x) < 0 || w.layers == NULL || w.again == NULL) {
+        return TY_ENOMEM;
+    }
+    sum_behind(&x);
+    walk_stage(&w, 0, 0, 0);
+    *all = !w.ends;
+    return x.no_memory ? TY_ENOMEM : 0;
+}
+
+int ty_plan_cuts_each(struct ty_plan_costs *costs, const struct ty_plan_space *space,
+                      const struct ty_plan_point *point, const struct ty_plan_modes *modes,
+                      double limit_s, ty_plan_cut_fn *each, void *arg, bool *all,
+                      struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_cut cut;
+    bool known = false;
+    const double limit = limit_s * 1e12;
+    int rc = ty_cut_make(costs, space, point, modes, limit, &cut, &known, &arena, err);
+    *all = rc == 0 && known && cut.mean + cut.rest >= limit; /* there are none */
+    if (rc == 0 && known && cut.n_stages > 0 && cut.n_deals > 0 && cut.deal[0].n_modes <= 2) {
+        rc = walk_all(&cut, limit - cut.rest, each, arg, all, &arena);
+        rc = rc < 0 ? ty_fail_memory(err) : 0;
     }
     ty_arena_release(&arena);
     return rc;

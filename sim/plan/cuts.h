@@ -23,4 +23,16 @@ int ty_plan_cuts_bound(struct ty_plan_costs *costs, const struct ty_plan_space *
                        const struct ty_plan_point *point, const struct ty_plan_modes *modes,
                        double limit_s, double *seconds, struct ty_err *err);
 
+/* Of one such layout: layers of each stage, and how many of them run again, the first ones of it,
+ * in the second mode. False: no more of them. */
+typedef bool ty_plan_cut_fn(void *arg, const uint32_t *layers, const uint32_t *again);
+
+/* Calls for all of these layouts that may take less than `limit_s`, and for some that may not, or
+ * do not fit. *all: none was left out; else there are chunks, more than two modes, or too many, or
+ * a call said that it has enough. */
+int ty_plan_cuts_each(struct ty_plan_costs *costs, const struct ty_plan_space *space,
+                      const struct ty_plan_point *point, const struct ty_plan_modes *modes,
+                      double limit_s, ty_plan_cut_fn *each, void *arg, bool *all,
+                      struct ty_err *err);
+
 #endif

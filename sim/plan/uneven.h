@@ -4,7 +4,9 @@
  * proves the best. Here layouts are dealt anew (stages.h) in the order of what no cut of them can
  * be faster than (cuts.h), those that do not fit evenly among them, until that is no faster than
  * the best that is known, or so many have been looked at. What is found is simulated and fits; the
- * least of these bounds says how much faster any cut of any layout may be: perhaps not at all. */
+ * least of these bounds says how much faster any cut of any layout may be. Where few cuts of a
+ * layout may be faster they are bounded and simulated one by one; where none is left, what is known
+ * is exact. */
 #ifndef TY_PLAN_UNEVEN_H
 #define TY_PLAN_UNEVEN_H
 

@@ -98,6 +98,66 @@ START_TEST(counts_beat_the_best_of_the_space)
 }
 END_TEST
 
+/* The least of a point's cuts into two stages and counts of both, simulated. */
+static double best_cut(struct made *m, uint32_t point, uint32_t layers)
+{
+    double best = HUGE_VAL;
+    for (uint32_t first = 0; first <= layers; first++) {
+        for (uint32_t a = 0; a <= first; a++) {
+            for (uint32_t b = 0; b <= layers - first; b++) {
+                uint32_t own[] = {first, layers - first};
+                struct ty_counts counts[] = {{.n = 1}, {.n = 1}};
+                counts[0].item[0].set = a > 0 ? TY_RECOMPUTE_FULL : TY_COUNTS_PLAIN;
+                counts[0].item[0].n = a;
+                counts[1].item[0].set = b > 0 ? TY_RECOMPUTE_FULL : TY_COUNTS_PLAIN;
+                counts[1].item[0].n = b;
+                const struct ty_plan_stages stages = {.stage_layers = {2, own},
+                                                      .recompute_layers = {2, counts}};
+                best = fmin(best, step_of(m, point, &stages));
+            }
+        }
+    }
+    return best;
+}
+
+/* What is called exact is what all cuts and counts say, and no bound is above that. */
+START_TEST(what_is_exact_is_the_best_of_all_cuts)
+{
+    static const char *const axes[] = {"layout.micro_batch=1,2", "layout.recompute=none,full",
+                                       "schedule.name=gpipe,1f1b,zb-1p"};
+    static const char *const reserves[] = {"79.6", "80.2", "80.8"};
+    uint32_t exact = 0;
+    for (size_t i = 0; i < TY_COUNT(reserves); i++) {
+        struct made m;
+        struct ty_plan_uneven out;
+        char text[512];
+        (void)snprintf(text, sizeof(text),
+                       "cluster: {preset: dgx-a100-80g, nodes: 1, reserve: %s GB}\n"
+                       "model: {preset: llama-7b, sequence: 4096, layers: 6}\n"
+                       "layout: {tensor: 4, pipeline: 2, global_batch: 8, zero: 0, order: [tensor, "
+                       "context, data, pipeline], sequence_parallel: false}\n",
+                       reserves[i]);
+        make(&m, text, axes, TY_COUNT(axes));
+        const double even = best_of(&m);
+        double best = even;
+        for (uint32_t k = 0; k < m.space.n_points; k++) {
+            if (m.space.point[k].recompute == TY_RECOMPUTE_NONE) {
+                best = fmin(best, best_cut(&m, k, 6));
+            }
+        }
+        ck_assert_int_eq(ty_plan_uneven(&m.space, even, 99, NULL, &out, &m.arena, &m.err), 0);
+        const double found = out.found ? out.stages.step_s : even;
+        ck_assert_double_le(out.bound_s, best);
+        if (out.bound_s >= found) {
+            ck_assert_double_eq(found, best);
+            exact++;
+        }
+        drop(&m);
+    }
+    ck_assert_uint_ge(exact, 2);
+}
+END_TEST
+
 /* No more layouts than asked for, none when stopped, and none that cannot be faster. */
 START_TEST(it_ends_where_it_should)
 {
@@ -153,5 +213,5 @@ START_TEST(stages_of_different_width_beat_the_best_of_the_space)
 }
 END_TEST
 
-TY_SUITE("uneven", counts_beat_the_best_of_the_space, it_ends_where_it_should,
-         stages_of_different_width_beat_the_best_of_the_space)
+TY_SUITE("uneven", counts_beat_the_best_of_the_space, what_is_exact_is_the_best_of_all_cuts,
+         it_ends_where_it_should, stages_of_different_width_beat_the_best_of_the_space)
