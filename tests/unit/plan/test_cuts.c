@@ -317,4 +317,44 @@ START_TEST(no_cut_is_faster_than_the_bound_of_all)
 }
 END_TEST
 
-TY_SUITE("cuts", the_program_is_exact, no_cut_is_faster_than_the_bound_of_all)
+/* Every point of a space is one of its own cuts: spaces of all kinds. */
+START_TEST(no_layout_is_faster_than_the_bound_of_its_cuts)
+{
+    for (size_t i = 0; i < TY_COUNT(plan_cases); i++) {
+        struct plan_made m;
+        struct ty_plan_costs *costs;
+        plan_make(&m, &plan_cases[i]);
+        ck_assert(ty_plan_costs_new(&costs, m.base, &m.err) == 0);
+        for (uint32_t k = 0; k < suite_part(1000, 30) && m.base->given.layout.stage_layers.n == 0 &&
+                             m.base->given.layout.recompute_layers.n == 0;
+             k++) {
+            const struct ty_plan_point *point = plan_point(&m, k);
+            const struct ty_plan_modes modes = {{point->recompute}, 1};
+            struct ty_plan_verdict verdict;
+            struct ty_config config;
+            struct ty_run *run = NULL;
+            double bound;
+            char words[160];
+            ck_assert_int_eq(ty_plan_apply(&m.space, point, &config, &m.err), 0);
+            ck_assert_int_eq(
+                ty_plan_verdict(costs, &config.layout, &config.schedule, &verdict, &m.err), 0);
+            ck_assert_int_eq(
+                ty_plan_cuts_bound(costs, &m.space, point, &modes, HUGE_VAL, &bound, &m.err), 0);
+            if (verdict.fits) {
+                ck_assert_msg(ty_run_plan(&run, &config, NULL, &m.err) == 0 &&
+                                  ty_run_execute_folded(run, &m.err) == 0,
+                              "%s", m.err.text);
+                ck_assert_msg(bound <= ty_s_from_ps(run->timeline.makespan) / config.run.steps,
+                              "%s: %s: %.9g", plan_cases[i].name, plan_words(point, words), bound);
+                ty_run_free(run);
+            }
+            ty_config_drop(&config);
+        }
+        ty_plan_costs_free(costs);
+        plan_drop(&m);
+    }
+}
+END_TEST
+
+TY_SUITE("cuts", no_layout_is_faster_than_the_bound_of_its_cuts, the_program_is_exact,
+         no_cut_is_faster_than_the_bound_of_all)
