@@ -27,7 +27,7 @@
 #include "model/parallel.h"
 #include "sim/plan/space.h"
 
-#define POINTS_MAX 4000000u /* 220 MB */
+#define POINTS_MAX 8000000u /* some 1.2 KB each while they are billed */
 #define CHUNKS_MAX 64u      /* of schedule.chunks */
 
 struct walk {
@@ -382,8 +382,8 @@ static void add_point(struct walk *w)
     struct ty_plan_space *space = w->space;
     if (space->n_points == POINTS_MAX) {
         w->rc = ty_fail(w->err, TY_ELIMIT,
-                        "more than %u layouts; give some keys of layout or schedule, such as "
-                        "layout.order",
+                        "more than %u layouts; name values of some keys, such as --over "
+                        "'layout.order=[tensor, context, data, pipeline]'",
                         POINTS_MAX);
         return;
     }
