@@ -12,6 +12,8 @@
 
 #define FEWEST 3u  /* repetitions of what is worth leaving out */
 #define KEPT   4u  /* repetitions of a first attempt: of three, few are settled by contention */
+#define LONG   64u /* repetitions of which an attempt is a small part ... */
+#define SETTLE 8u  /* ... that keeps so many, in which most pipelines of several stages settle */
 #define TRIES  64u /* distances looked at from one pass */
 #define RUNS   64u /* stretches kept of a gang: a few a step */
 
@@ -222,7 +224,8 @@ static int keep_steady(struct finder *f)
         steady->least = run->times < steady->least ? run->times : steady->least;
         f->used[g] = run->first + run->n * run->times;
     }
-    steady->kept = ty_shorten_keep(steady, KEPT);
+    const bool slow = f->p->n_gangs > 2 && steady->least >= LONG;
+    steady->kept = ty_shorten_keep(steady, slow ? SETTLE : KEPT);
     return 0;
 }
 
