@@ -43,15 +43,16 @@ static struct ty_plan_modes find_modes(const struct ty_plan_space *space)
 
 struct candidate {
     double bound;
+    double promise; /* that, or where it is loose what its even form cannot be faster than */
     uint32_t point;
 };
 
 static int soonest(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    return x->bound < y->bound   ? -1
-           : x->bound > y->bound ? 1
-                                 : (x->point > y->point) - (x->point < y->point);
+    return x->promise < y->promise   ? -1
+           : x->promise > y->promise ? 1
+                                     : (x->point > y->point) - (x->point < y->point);
 }
 
 struct finding {
@@ -80,6 +81,16 @@ static bool is_mode(const struct ty_plan_modes *modes, uint32_t mode)
     return any;
 }
 
+/* With several chunks the bound of all cuts says little of which layout is fast. */
+static int bound_even(const struct finding *f, const struct ty_plan_point *point, double *seconds,
+                      struct ty_err *err)
+{
+    struct ty_layout layout;
+    struct ty_sched_options schedule;
+    const int rc = ty_plan_complete(f->space, point, &layout, &schedule, err);
+    return rc < 0 ? rc : ty_plan_bound(f->costs, &layout, &schedule, seconds, err);
+}
+
 /* Layouts in the first mode that something can be dealt in, by the bounds of all their cuts: those
  * that some cut of may be faster than what is known. */
 static int find_candidates(const struct finding *f, struct candidate *all, uint32_t *n,
@@ -101,7 +112,9 @@ static int find_candidates(const struct finding *f, struct candidate *all, uint3
         f->out->layouts++;
         f->out->left_out += bound <= 0;
         if (bound > 0 && bound < f->step_s) {
-            all[(*n)++] = (struct candidate){bound, i};
+            struct candidate *one = &all[(*n)++];
+            *one = (struct candidate){bound, bound, i};
+            rc = point->chunks > 1 ? bound_even(f, point, &one->promise, err) : 0;
         }
     }
     if (rc == 0) {
@@ -338,8 +351,11 @@ int ty_plan_uneven(const struct ty_plan_space *space, double step_s, uint32_t mo
     rc = rc < 0 ? rc : ty_plan_costs_new(&f.costs, space->base, err);
     rc = rc < 0 ? rc : find_candidates(&f, all, &n, err);
     for (uint32_t i = 0; i < n && rc == 0 && out->dealt < most; i++) {
-        if (all[i].bound >= f.step_s || stops(&f)) {
+        if (stops(&f)) {
             break;
+        }
+        if (all[i].bound >= f.step_s) {
+            continue;
         }
         rc = deal(&f, &all[i], err);
         rc = rc < 0 ? rc : look_at_cuts(&f, &all[i], err);
