@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "model/check.h"
-#include "sim/base/check.h"
 #include "sim/base/clock.h"
 #include "sim/base/machine.h"
 #include "sim/core/deadlock/mismatch.h"
@@ -101,16 +100,6 @@ static int resolve(struct ty_run *run, const struct ty_program *whole, const cha
     return 0;
 }
 
-/* For a debug build. */
-static bool all_match(const struct ty_program *program)
-{
-    struct ty_arena arena = {.head = NULL};
-    struct ty_mismatch mismatch;
-    const bool found = ty_mismatch_find(&mismatch, program, &arena, NULL) == 0 && mismatch.n > 0;
-    ty_arena_release(&arena);
-    return !found;
-}
-
 static int execute_timeline(struct ty_timeline *timeline, enum ty_engine engine,
                             const struct ty_contention *shared, struct ty_err *err)
 {
@@ -128,7 +117,6 @@ static int look_for_mismatch(const struct ty_mismatch **found, const struct ty_p
 {
     *found = NULL;
     if (program->matched) {
-        TY_DEBUG_CHECK(all_match(program));
         return 0;
     }
     struct ty_mismatch *mismatch = ty_arena_array(arena, struct ty_mismatch, 1);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/check.h"
 #include "sim/base/clock.h"
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/deadlock/stall.h"
@@ -14,6 +15,17 @@
 #include "sim/run/links.h"
 #include "sim/run/rooms.h"
 #include "sim/run/uneven.h"
+
+/* For a debug build, of a program whose gangs have all their members: stages may have different
+ * numbers of them. */
+static bool all_match(const struct ty_program *program)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_mismatch mismatch;
+    const bool found = ty_mismatch_find(&mismatch, program, &arena, NULL) == 0 && mismatch.n > 0;
+    ty_arena_release(&arena);
+    return !found;
+}
 
 static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  const struct ty_limit_plan *limit, struct ty_price_book *book, bool window,
@@ -45,7 +57,9 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
         .slow_hosts = c->run.slow_hosts,
         .slow_by = c->run.slow_by,
     };
-    return ty_lower(out, &in, arena, err);
+    const int rc = ty_lower(out, &in, arena, err);
+    TY_DEBUG_CHECK(rc < 0 || !out->program.matched || all_match(&out->program));
+    return rc;
 }
 
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
