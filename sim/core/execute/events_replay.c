@@ -32,6 +32,8 @@ struct walk {
     uint32_t lanes;                  /* bits: something is under way */
     uint32_t recorded[TY_EVENTS];    /* 1 + operation that recorded an event last */
     uint32_t latest[TY_MAX_STREAMS]; /* [n_lanes] operation issued last */
+    uint32_t n_before;               /* operations of the block ... */
+    struct ty_replay before;         /* ... and what they issue and record */
 };
 
 /* Whether how long it takes depends on its rank alone. */
@@ -54,18 +56,23 @@ static bool waits_within(const struct walk *w, const struct ty_op *op)
     return true;
 }
 
-/* What streams have issued of a block up to the end of a stretch of it. */
-static void describe(struct ty_replay *out, const struct ty_op *ops, uint32_t begin, uint32_t end)
+/* What streams have issued of the block up to the end of the stretch. */
+static void describe(struct walk *w, const struct ty_op *ops, struct ty_replay *out)
 {
-    *out = (struct ty_replay){.end = end};
-    for (uint32_t k = 0; k <= end; k++) {
-        const struct ty_op *op = &ops[k];
-        out->lanes |= k >= begin ? 1u << op->lane : 0;
-        out->issued[op->lane]++;
-        if (op->record != TY_NO_EVENT && k < end) {
-            out->records[op->record]++;
-            out->events |= k >= begin ? 1u << op->record : 0;
+    for (; w->n_before < w->end; w->n_before++) {
+        const struct ty_op *op = &ops[w->n_before];
+        w->before.issued[op->lane]++;
+        if (op->record != TY_NO_EVENT) {
+            w->before.records[op->record]++;
         }
+    }
+    *out = w->before;
+    out->end = w->end;
+    out->issued[ops[w->end].lane]++;
+    for (uint32_t k = w->begin; k <= w->end; k++) {
+        const bool records = ops[k].record != TY_NO_EVENT && k < w->end;
+        out->lanes |= 1u << ops[k].lane;
+        out->events |= records ? 1u << ops[k].record : 0;
     }
 }
 
@@ -76,7 +83,7 @@ static void close_stretch(struct walk *w, uint32_t next)
     uint32_t *replay_of = q->replay_of + w->block->first;
     const bool worth = w->end >= w->begin + FEWEST;
     if (worth) {
-        describe(&q->replay[++q->n_replays], q->p->ops + w->block->first, w->begin, w->end);
+        describe(w, q->p->ops + w->block->first, &q->replay[++q->n_replays]);
     }
     for (uint32_t k = w->begin; k < next; k++) {
         replay_of[k] = worth && replay_of[k] != 0 && k + FEWEST <= w->end ? q->n_replays : 0;
@@ -128,10 +135,14 @@ static void index_block(struct ty_events *q, const struct ty_block *block)
 int ty_events_replay_prepare(struct ty_events *q, struct ty_arena *arena)
 {
     const struct ty_program *p = q->p;
+    uint32_t *n_passes = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks + 1);
     q->replay = ty_arena_array(arena, struct ty_replay, (size_t)p->n_ops / FEWEST + 1);
     q->replay_of = ty_arena_array(arena, uint32_t, (size_t)p->n_ops + 1);
-    if (q->replay == NULL || q->replay_of == NULL) {
+    if (n_passes == NULL || q->replay == NULL || q->replay_of == NULL) {
         return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < p->n_passes; i++) {
+        n_passes[p->passes[i].block]++;
     }
     q->quiet = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_ops; i++) {
@@ -144,7 +155,9 @@ int ty_events_replay_prepare(struct ty_events *q, struct ty_arena *arena)
         }
     }
     for (uint32_t b = 0; b < p->n_blocks; b++) {
-        index_block(q, &p->blocks[b]);
+        if (n_passes[b] > 1) {
+            index_block(q, &p->blocks[b]);
+        }
     }
     return 0;
 }
