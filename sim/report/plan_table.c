@@ -366,17 +366,19 @@ static void put_cuts(struct ty_text *t, const struct ty_plan_answer *a)
     const struct ty_plan_uneven *u = &a->uneven;
     const unsigned n = u->layouts - u->left_out;
     const double gap = ty_plan_uneven_gap(a);
-    char bound[CELL], share[CELL];
+    char bound[CELL], share[CELL], count[CELL];
+    ty_words_count(n, count, sizeof(count));
     if (n > 0 && gap > 0) {
         ty_text_add(t,
-                    "of %u layouts no cut, whatever layers repeat, takes less than %s: %s less\n",
-                    n, ty_words_seconds(u->bound_s, bound, sizeof(bound)),
+                    "of %s layouts no cut, whatever layers repeat, takes less than %s: %s less\n",
+                    count, ty_words_seconds(u->bound_s, bound, sizeof(bound)),
                     ty_words_share(gap, share, sizeof(share)));
     } else if (n > 0) {
-        ty_text_add(t, "exact: of %u layouts no cut, whatever layers repeat, is faster\n", n);
+        ty_text_add(t, "exact: of %s layouts no cut, whatever layers repeat, is faster\n", count);
     }
     if (u->left_out > 0) {
-        ty_text_add(t, "of %u layouts no bound is known\n", (unsigned)u->left_out);
+        ty_text_add(t, "of %s layouts no bound is known\n",
+                    ty_words_count(u->left_out, count, sizeof(count)));
     }
 }
 
