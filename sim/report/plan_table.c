@@ -341,8 +341,7 @@ static void put_tight(struct ty_text *t, const struct ty_plan_result *r)
     }
     for (uint32_t i = 0; i < r->n_pareto && clear == NULL; i++) {
         const struct ty_plan_row *next = &r->pareto[i];
-        const enum ty_verdict verdict = ty_memory_verdict(next->peak_B, next->capacity_B);
-        clear = verdict == TY_VERDICT_FITS ? next : NULL;
+        clear = ty_memory_verdict(next->peak_B, next->capacity_B) == TY_VERDICT_FITS ? next : NULL;
     }
     ty_words_share(1 - row->peak_B / row->capacity_B, share, sizeof(share));
     ty_text_add(t, "row %u is TIGHT: %s of the memory is free, below %.0f %% it may fail; ",
@@ -377,8 +376,7 @@ static void put_cuts(struct ty_text *t, const struct ty_plan_answer *a)
         ty_text_add(t, "exact: of %s layouts no cut, whatever layers repeat, is faster\n", count);
     }
     if (u->left_out > 0) {
-        ty_text_add(t, "of %s layouts no bound is known\n",
-                    ty_words_count(u->left_out, count, sizeof(count)));
+        ty_text_add(t, "of %u layouts no bound is known\n", (unsigned)u->left_out);
     }
 }
 
