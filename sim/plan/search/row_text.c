@@ -74,6 +74,17 @@ bool ty_plan_key_varies(const struct ty_plan_space *space, uint32_t i)
     return varies;
 }
 
+const char *ty_plan_key_short(uint32_t i, char buf[TY_PLAN_VALUE])
+{
+    ty_plan_key_name(i, buf);
+    char *dot = strchr(buf, '.');
+    if (i == TY_PLAN_SCHEDULE || i == TY_PLAN_N_AXES) {
+        *dot = '\0';
+        return buf;
+    }
+    return dot + 1;
+}
+
 char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_point *point,
                         uint32_t i, char buf[TY_PLAN_VALUE])
 {

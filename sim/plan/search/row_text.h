@@ -14,6 +14,9 @@
 /* "layout.tensor" of key i. */
 const char *ty_plan_key_name(uint32_t i, char buf[TY_PLAN_VALUE]);
 
+/* The same as a column's head: "tensor", "schedule", "framework". */
+const char *ty_plan_key_short(uint32_t i, char buf[TY_PLAN_VALUE]);
+
 /* Its value as a run file has it: "4", "selective", "[tensor, data, pipeline, context]". */
 char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_point *point,
                         uint32_t i, char buf[TY_PLAN_VALUE]);

@@ -1,6 +1,6 @@
-/* plan_svg.c - a plan's answer as a picture: step time against memory. Lengths are pixels at 96 to
+/* svg.c - a plan's answer as a picture: step time against memory. Lengths are pixels at 96 to
  * the inch. */
-#include "sim/report/plan.h"
+#include "sim/report/plan/plan.h"
 
 #include <math.h>
 #include <stdlib.h>

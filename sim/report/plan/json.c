@@ -1,9 +1,9 @@
-/* plan_json.c - a plan's answer for programs: keys of the run file, seconds, bytes, shares. */
+/* json.c - a plan's answer for programs: keys of the run file, seconds, bytes, shares. */
 #include <stdio.h>
 
 #include "sim/document/json.h"
 #include "sim/plan/search/row_text.h"
-#include "sim/report/plan.h"
+#include "sim/report/plan/plan.h"
 #include "sim/run/bill.h"
 
 static void put_key(struct ty_json *j, const struct ty_plan_space *space,

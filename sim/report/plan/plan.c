@@ -1,5 +1,5 @@
 /* plan.c - `trainyard plan`: the answer on paper, and in a folder. */
-#include "sim/report/plan.h"
+#include "sim/report/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
