@@ -145,7 +145,7 @@ static void put_stuck(const struct ty_trace *trace, uint32_t rank, struct ty_out
     const struct ty_timeline *t = trace->timeline;
     const struct ty_pass *pass = NULL;
     const uint32_t gang = ty_program_seat(t->program, rank).gang;
-    const struct ty_op *op = ty_timeline_stuck(t, gang, &pass);
+    const struct ty_op *op = ty_timeline_blocked_op(t, gang, &pass);
     if (op == NULL || t->makespan < trace->window_from || t->makespan > trace->window_to) {
         return;
     }

@@ -213,7 +213,7 @@ struct ty_unit_op {
     bool routed;        /* its work grows with what routing brings to the rank's experts */
     uint8_t rows;       /* enum ty_rows_role */
     double host_s;      /* its forward waits so long for a host of host_speed 1 */
-    bool beside;        /* runs beside the collectives issued before it: what comes after it waits
+    bool overlaps_comm; /* runs beside the collectives issued before it: what comes after it waits
                          * for what they bring */
     struct ty_op_comms comms[TY_N_COMM_PLACES];
     struct ty_op_rounds rounds;

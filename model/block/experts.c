@@ -100,7 +100,7 @@ static struct ty_unit_op *shared_op(struct ty_block_maker *b, const char *name,
                                     const char *backward, const char *weight)
 {
     struct ty_unit_op *op = ty_block_op(b, TY_PART_MOE, name, backward, weight);
-    op->beside = b->layout->framework.shared_overlap;
+    op->overlaps_comm = b->layout->framework.shared_overlap;
     op->recompute = TY_RECOMPUTE_SHARED | TY_RECOMPUTE_MOE;
     return op;
 }

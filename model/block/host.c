@@ -132,7 +132,7 @@ static void at_work(struct line *line, double s, const struct ty_unit_op *op, do
 /* Whether an operator runs beside what comes after its neighbour. */
 static bool is_beside(const struct pass *p, uint32_t i)
 {
-    return i < p->unit->n && p->unit->op[i].beside;
+    return i < p->unit->n && p->unit->op[i].overlaps_comm;
 }
 
 static struct line forward(const struct pass *p, double s)

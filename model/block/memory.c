@@ -69,7 +69,8 @@ static struct ty_state_bytes *tier_of(struct ty_away_bytes *away, int home)
 
 /* Gradients wait where the optimizer will read them; those of several micro-batches are added up in
  * the memory of the node. */
-struct ty_away_bytes ty_memory_away(const struct ty_layout *layout, double params, double experts)
+struct ty_away_bytes ty_memory_offloaded(const struct ty_layout *layout, double params,
+                                         double experts)
 {
     const struct ty_homes *home = &layout->home;
     const double shared = ty_layout_shard(layout, params, experts);

@@ -21,7 +21,8 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
 struct ty_away_bytes {
     struct ty_state_bytes host, nvme;
 };
-struct ty_away_bytes ty_memory_away(const struct ty_layout *layout, double params, double experts);
+struct ty_away_bytes ty_memory_offloaded(const struct ty_layout *layout, double params,
+                                         double experts);
 
 /* A tensor of one micro-batch on one rank; those of a layer are there once in each layer. */
 struct ty_tensor {

@@ -376,7 +376,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
         meet(l, l->here.comm.mirror, l->mirror_meet[l->here.rank], met_event(l));
     }
     ty_lower_need(l, ty_lower_reduced_event(l));
-    ty_lower_need_stayed(l);
+    ty_lower_wait_resident_grads(l);
     if (ty_lower_is_mesh(l)) {
         ty_lower_need(l, ty_lower_grads_event(l));
     }
@@ -397,6 +397,6 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     if (!ty_lower_is_delayed(l)) {
         ty_lower_update(l, v, n);
     }
-    ty_lower_regain(l, v, n);
+    ty_lower_gather_updated_params(l, v, n);
     return index;
 }

@@ -75,7 +75,7 @@ static bool regaining(const struct ty_lowering *l, const struct ty_block_want *w
     return want->phase == TY_PHASE_FORWARD && want->edge && ty_lower_regains_late(l);
 }
 
-void ty_lower_need_stayed(struct ty_lowering *l)
+void ty_lower_wait_resident_grads(struct ty_lowering *l)
 {
     if (l->here.chunks.updates) {
         ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : TY_EVENT_STAYED);
@@ -87,7 +87,7 @@ void ty_lower_need_reduced(struct ty_lowering *l)
     if (shards_params(l)) {
         ty_lower_need(l, ty_lower_reduced_event(l));
     }
-    ty_lower_need_stayed(l);
+    ty_lower_wait_resident_grads(l);
 }
 
 /* Number of the place that comes `nth` in the order of use. */
@@ -194,7 +194,8 @@ void ty_lower_regain_bucket(struct ty_lowering *l, const struct ty_grad_bucket *
                ty_lower_updates_away(l) ? 2 : 1);
 }
 
-void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+void ty_lower_gather_updated_params(struct ty_lowering *l, const struct ty_vstage *const *v,
+                                    uint32_t n)
 {
     if (!l->zero->gather_after_step || !ty_layout_has_copies(l->in->layout) ||
         ty_lower_regains_late(l) || (ty_lower_updates_away(l) && !ty_lower_is_delayed(l))) {

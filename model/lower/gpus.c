@@ -297,6 +297,6 @@ int ty_lower_gpus(struct ty_lowering *l)
     }
     l->n_mixes++;
     const int rc = mix_kinds(l, mix);
-    l->first_stretched = l->n_mixes == 1 ? l->b.program->n_kinds : l->first_stretched;
+    l->first_slowed = l->n_mixes == 1 ? l->b.program->n_kinds : l->first_slowed;
     return rc;
 }

@@ -216,8 +216,8 @@ struct ty_lowering {
     const struct ty_grid *seen;   /* its ranks; NULL: all are looked at */
     uint32_t *node_of, n_nodes;   /* [nodes]: number among the n_nodes nodes of the window */
     bool differs;                 /* there must be none: what it stands for is not alike */
-    struct ty_lower_like *like;   /* [n_likes]; NULL: all pipeline ranks are of one shape */
-    uint32_t *like_of, n_likes;   /* [p] */
+    struct ty_lower_stage_shape *like; /* [n_likes]; NULL: all pipeline ranks are of one shape */
+    uint32_t *like_of, n_likes;        /* [p] */
     bool weaves;       /* passes of a slot run over each other; else one after the other: */
     size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
 
@@ -243,12 +243,12 @@ struct ty_lowering {
     struct ty_lowered *out;
     struct ty_gpu_mix *mix; /* [n_mixes] */
     uint32_t n_mixes;
-    uint32_t first_stretched;     /* kinds from here on may be of computation beside collectives */
-    uint16_t stretched[64];       /* by what they are made of, the last of such; 0: none */
-    struct ty_vstage *vstage;     /* [directions x stages]; filled rank by rank */
-    struct ty_lower_size size;    /* so far */
-    struct ty_coll_cost *cost_of; /* [members]: scratch; */
-    struct ty_term *sent;         /* [2 x members] the same; NULL: no window is told of */
+    uint32_t first_slowed; /* kinds from here on may be of computation beside collectives */
+    uint16_t slowed_by_overlap[64]; /* by what they are made of, the last of such; 0: none */
+    struct ty_vstage *vstage;       /* [directions x stages]; filled rank by rank */
+    struct ty_lower_size size;      /* so far */
+    struct ty_coll_cost *cost_of;   /* [members]: scratch; */
+    struct ty_term *sent;           /* [2 x members] the same; NULL: no window is told of */
     struct ty_routed_scratch routed;
     uint32_t node_ranks; /* on a node, all stages; 0: not counted yet */
 
@@ -424,7 +424,7 @@ void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
 /* ZeRO-3: the computation waits for all reductions issued so far. */
 void ty_lower_need_reduced(struct ty_lowering *l);
 /* Gemini: for those that stay on the GPU. */
-void ty_lower_need_stayed(struct ty_lowering *l);
+void ty_lower_wait_resident_grads(struct ty_lowering *l);
 /* ZeRO-2, before a pass that reduces those of a run: the run before has been reduced, so that the
  * gradients of no more than two chunks are whole. */
 void ty_lower_need_run_reduced(struct ty_lowering *l);
@@ -441,7 +441,8 @@ void ty_lower_need_params(struct ty_lowering *l, const struct ty_block_want *wan
 /* Whether updated parameters come back during the next forward pass. */
 bool ty_lower_regains_late(const struct ty_lowering *l);
 /* After the optimizer: they are gathered, unless the next forward does. */
-void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+void ty_lower_gather_updated_params(struct ty_lowering *l, const struct ty_vstage *const *v,
+                                    uint32_t n);
 void ty_lower_regain_bucket(struct ty_lowering *l, const struct ty_grad_bucket *bucket,
                             uint16_t layer);
 
@@ -456,8 +457,8 @@ void ty_lower_pair(struct ty_lowering *l, const struct ty_block_want want[2],
 /* order.c: passes of an order [order->n]: edges, the first forward and the last backward of a stage
  * in each step, m micro-batches; what each finds gathered. NULL: no memory. */
 bool *ty_lower_edges(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m);
-enum ty_found *ty_lower_found(struct ty_lowering *l, const struct ty_rank_slots *order,
-                              const bool *edge);
+enum ty_found *ty_lower_gathered_at_pass(struct ty_lowering *l, const struct ty_rank_slots *order,
+                                         const bool *edge);
 /* Whether a pass is an edge, or ends a run after which gradients are reduced. */
 bool ty_lower_is_edge(const struct ty_lowering *l, const struct ty_rank_slots *order,
                       const bool *edge, uint32_t i);
@@ -470,7 +471,7 @@ void ty_lower_own_begin(struct ty_lowering *l);
 void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t after);
 
 /* size.c: after the passes of a rank's first step, which begin at `first`. */
-int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps);
+int ty_lower_estimate_size(struct ty_lowering *l, uint32_t first, uint32_t steps);
 
 /* lower.c: whether virtual stage k (direction x stages + stage) sits on this rank. */
 bool ty_lower_is_mine(const struct ty_lowering *l, uint32_t k);

@@ -96,7 +96,7 @@ static uint8_t regather_event_of(enum ty_comm_group group)
 /* An operator beside an exchange leaves what that brings to the one after it: whether it does. */
 static bool pass_by(struct ty_lowering *l, const struct at *at)
 {
-    for (uint32_t i = 0; i < l->emit.n_need && at->op->beside; i++) {
+    for (uint32_t i = 0; i < l->emit.n_need && at->op->overlaps_comm; i++) {
         if (l->emit.need[i] == ty_lower_own_event(l, TY_EVENT_EXPERT)) {
             l->emit.need[i] = l->emit.need[--l->emit.n_need];
             return true;

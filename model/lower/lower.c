@@ -100,7 +100,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     plan->units = l->units;
     plan->states = ty_memory_states(layout, plan->params, plan->experts);
     plan->expert_states = ty_memory_states(layout, plan->experts, plan->experts);
-    plan->away = ty_memory_away(layout, plan->params, plan->experts);
+    plan->away = ty_memory_offloaded(layout, plan->params, plan->experts);
     plan->states.weights *= plan->weight_copies;
     plan->expert_states.weights *= plan->weight_copies;
     return 0;
@@ -260,7 +260,7 @@ static int find_costs(struct ty_lowering *l)
     if (rc == 0) {
         ty_grads_make(&l->grads, l->units, l->in->layout);
         l->out->units = l->units;
-        rc = ty_lower_price_likes(l);
+        rc = ty_lower_price_stage_shapes(l);
     }
     return rc;
 }
@@ -285,7 +285,7 @@ static int prepare(struct ty_lowering *l)
                        : in->arch->tied   ? "model.tied to false and model.mtp to 0"
                                           : "model.mtp to 0");
     }
-    int rc = ty_lower_find_likes(l);
+    int rc = ty_lower_find_stage_shapes(l);
     rc = rc < 0 ? rc : make_grid(l);
     rc = rc < 0 ? rc : ty_lower_window(l);
     return rc < 0 ? rc : find_costs(l);
@@ -311,9 +311,9 @@ static int lower_ranks(struct ty_lowering *l)
                                   l->shape.m * l->shape.slices * l->in->steps, 0);
     }
     for (l->here.rank = 0; l->here.rank < l->shape.p && rc == 0; l->here.rank++) {
-        ty_lower_enter(l);
+        ty_lower_begin_stage(l);
         rc = lower_rank(l, &slots);
-        ty_lower_leave(l);
+        ty_lower_end_stage(l);
     }
     return rc;
 }

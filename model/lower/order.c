@@ -57,8 +57,8 @@ static enum ty_found found_after(const struct ty_lowering *l, const struct ty_ra
 /* What every pass of an order finds gathered. Without resharding a stage is gathered by its first
  * forward and given up by its next backward, whichever micro-batch that is, or by its last one, or
  * by an update of its parameters. */
-enum ty_found *ty_lower_found(struct ty_lowering *l, const struct ty_rank_slots *order,
-                              const bool *edge)
+enum ty_found *ty_lower_gathered_at_pass(struct ty_lowering *l, const struct ty_rank_slots *order,
+                                         const bool *edge)
 {
     const struct ty_layout *layout = l->in->layout;
     const bool up_after_forward = ty_layout_does(layout, layout->framework.reshard_after_forward),

@@ -25,7 +25,7 @@ struct span {
     uint32_t next; /* on the same stream, so later */
 };
 
-struct play {
+struct overlap {
     const struct ty_program *program;
     uint32_t member; /* whose durations are played */
     struct ty_rows rows;
@@ -48,7 +48,7 @@ static bool is_slowing(const struct ty_program *p, const struct ty_op *op)
 }
 
 /* In their order: sums are the same whichever speaks first. */
-static void add_stream(struct play *play, uint8_t stream)
+static void add_stream(struct overlap *play, uint8_t stream)
 {
     uint32_t at = play->n_streams++;
     for (; at > 0 && play->stream[at - 1] > stream; at--) {
@@ -57,7 +57,7 @@ static void add_stream(struct play *play, uint8_t stream)
     play->stream[at] = stream;
 }
 
-static void add_span(struct play *play, uint8_t stream, ty_ps start, ty_ps end, double lost)
+static void add_span(struct overlap *play, uint8_t stream, ty_ps start, ty_ps end, double lost)
 {
     const uint32_t i = play->n_comm++;
     play->comm[i] = (struct span){start, end, lost, NO_SPAN};
@@ -75,7 +75,7 @@ static void add_span(struct play *play, uint8_t stream, ty_ps start, ty_ps end, 
 /* Time that a computation from `start` for `dur` loses; never more than if it were beside one
  * collective all along. Computations come in order of time, so what has ended is passed for good,
  * and what begins later ends the look at a stream. */
-static ty_ps lost(struct play *play, ty_ps start, ty_ps dur)
+static ty_ps lost(struct overlap *play, ty_ps start, ty_ps dur)
 {
     double sum = 0, most = 0;
     for (uint32_t k = 0; k < play->n_streams; k++) {
@@ -150,11 +150,11 @@ static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *
     kind.alone_of = kind.dur_of;
     ty_lower_durations(l, dur, &kind);
     keep_shares(l, &p->kinds[like], dur, &kind);
-    uint16_t *last = &l->stretched[like % TY_COUNT(l->stretched)];
-    if (*last >= l->first_stretched && same_kind(l, &p->kinds[*last], &kind)) {
+    uint16_t *last = &l->slowed_by_overlap[like % TY_COUNT(l->slowed_by_overlap)];
+    if (*last >= l->first_slowed && same_kind(l, &p->kinds[*last], &kind)) {
         return *last;
     }
-    for (uint32_t i = p->n_kinds; i > l->first_stretched; i--) {
+    for (uint32_t i = p->n_kinds; i > l->first_slowed; i--) {
         if (same_kind(l, &p->kinds[i - 1], &kind)) {
             return *last = (uint16_t)(i - 1);
         }
@@ -163,7 +163,7 @@ static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *
 }
 
 /* Plays an operation; returns what it loses. */
-static ty_ps play_op(struct play *play, const struct ty_op *op)
+static ty_ps play_op(struct overlap *play, const struct ty_op *op)
 {
     const struct ty_kind *kind = &play->program->kinds[op->kind];
     const ty_ps dur = ty_kind_duration(kind, play->member);
@@ -189,7 +189,7 @@ static void play_blocks(const struct ty_program *program, const struct sequence 
                         uint32_t member, struct span *comm, ty_ps *more)
 {
     ty_ps stream[TY_N_STREAMS] = {0}, event[TY_EVENTS + 1] = {0};
-    struct play play = {
+    struct overlap play = {
         .program = program, .member = member, .rows = {1, stream, event}, .comm = comm};
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
         play.first[s] = play.last[s] = NO_SPAN;

@@ -188,7 +188,7 @@ int ty_lower_passes(struct ty_lowering *l, const struct ty_rank_slots *order, ui
 {
     const uint32_t steps = l->sched->asynchronous ? 1 : l->in->steps;
     const bool *edge = ty_lower_edges(l, order, l->shape.m);
-    const enum ty_found *found = edge == NULL ? NULL : ty_lower_found(l, order, edge);
+    const enum ty_found *found = edge == NULL ? NULL : ty_lower_gathered_at_pass(l, order, edge);
     const uint32_t first = l->b.program->n_passes;
     int rc = found == NULL ? ty_fail_memory(l->b.err) : ty_build_reserve(&l->b, order->n + 1);
     for (uint32_t step = 0; step < steps && rc == 0; step++) {
@@ -208,7 +208,7 @@ int ty_lower_passes(struct ty_lowering *l, const struct ty_rank_slots *order, ui
         if (!l->sched->asynchronous) {
             add_step(l, block, step);
         }
-        rc = step == 0 ? ty_lower_weigh(l, first, steps) : 0;
+        rc = step == 0 ? ty_lower_estimate_size(l, first, steps) : 0;
     }
     return rc;
 }

@@ -6,7 +6,7 @@
  * its smaller selves behind. */
 #include "model/lower/internal.h"
 
-int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps)
+int ty_lower_estimate_size(struct ty_lowering *l, uint32_t first, uint32_t steps)
 {
     const struct ty_program *p = l->b.program;
     const double made = p->n_passes - first;

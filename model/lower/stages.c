@@ -2,7 +2,7 @@
  *
  * A pipeline rank of another shape has other costs, groups, members. Whoever lowers a rank looks at
  * l->in->layout and what else struct ty_lowering has of it; where shapes differ that is taken up
- * before each rank (ty_lower_enter), and none of them knows that there are others. */
+ * before each rank (ty_lower_begin_stage), and none of them knows that there are others. */
 #include "model/lower/stages.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static uint32_t find_like(struct ty_lowering *l, uint32_t rank)
         k++;
     }
     if (k == l->n_likes) {
-        struct ty_lower_like *like = &l->like[l->n_likes++];
+        struct ty_lower_stage_shape *like = &l->like[l->n_likes++];
         like->layout = own;
         like->layout.unlike = false;
         like->in = *l->in;
@@ -30,12 +30,12 @@ static uint32_t find_like(struct ty_lowering *l, uint32_t rank)
     return k;
 }
 
-int ty_lower_find_likes(struct ty_lowering *l)
+int ty_lower_find_stage_shapes(struct ty_lowering *l)
 {
     if (!l->in->layout->unlike) {
         return 0;
     }
-    l->like = ty_arena_array(l->arena, struct ty_lower_like, l->shape.p);
+    l->like = ty_arena_array(l->arena, struct ty_lower_stage_shape, l->shape.p);
     l->like_of = ty_arena_array(l->arena, uint32_t, l->shape.p);
     if (l->like == NULL || l->like_of == NULL) {
         return ty_fail_memory(l->b.err);
@@ -47,7 +47,7 @@ int ty_lower_find_likes(struct ty_lowering *l)
 }
 
 /* What struct ty_lowering has of a shape. */
-static void keep(const struct ty_lowering *l, struct ty_lower_like *like)
+static void keep(const struct ty_lowering *l, struct ty_lower_stage_shape *like)
 {
     memcpy(like->group, l->group, sizeof(like->group));
     like->units = l->units;
@@ -59,7 +59,7 @@ static void keep(const struct ty_lowering *l, struct ty_lower_like *like)
     like->gpus = l->here.gpus;
 }
 
-int ty_lower_price_likes(struct ty_lowering *l)
+int ty_lower_price_stage_shapes(struct ty_lowering *l)
 {
     const struct ty_lower_input *in = l->in;
     int rc = 0;
@@ -80,12 +80,12 @@ int ty_lower_price_likes(struct ty_lowering *l)
     return rc;
 }
 
-void ty_lower_enter(struct ty_lowering *l)
+void ty_lower_begin_stage(struct ty_lowering *l)
 {
     if (l->like == NULL) {
         return;
     }
-    const struct ty_lower_like *like = &l->like[l->like_of[l->here.rank]];
+    const struct ty_lower_stage_shape *like = &l->like[l->like_of[l->here.rank]];
     l->in = &like->in;
     l->members = like->members;
     memcpy(l->group, like->group, sizeof(l->group));
@@ -97,11 +97,11 @@ void ty_lower_enter(struct ty_lowering *l)
     l->n_mixes = like->n_mixes;
     l->here.gpus = like->gpus;
     /* kinds of other members are not compared with its own */
-    l->first_stretched = l->b.program->n_kinds;
-    memset(l->stretched, 0, sizeof(l->stretched));
+    l->first_slowed = l->b.program->n_kinds;
+    memset(l->slowed_by_overlap, 0, sizeof(l->slowed_by_overlap));
 }
 
-void ty_lower_leave(struct ty_lowering *l)
+void ty_lower_end_stage(struct ty_lowering *l)
 {
     if (l->like != NULL) {
         keep(l, &l->like[l->like_of[l->here.rank]]);

@@ -7,7 +7,7 @@
 
 /* What pipeline ranks of one shape have in common, where there are others: what struct ty_lowering
  * has of it while one of them is lowered. */
-struct ty_lower_like {
+struct ty_lower_stage_shape {
     struct ty_layout layout;
     struct ty_lower_input in; /* with that layout */
     uint32_t members;
@@ -52,11 +52,11 @@ void ty_lower_message_cost(const struct ty_lowering *l, uint32_t member, uint32_
                            double bytes, bool alone, struct ty_coll_cost *out);
 
 /* Finds the shapes of pipeline ranks, if they differ. */
-int ty_lower_find_likes(struct ty_lowering *l);
+int ty_lower_find_stage_shapes(struct ty_lowering *l);
 /* Prices each, once groups and reaches of the first are known. */
-int ty_lower_price_likes(struct ty_lowering *l);
+int ty_lower_price_stage_shapes(struct ty_lowering *l);
 /* Takes up that of l->here.rank, and notes what lowering it has added. */
-void ty_lower_enter(struct ty_lowering *l);
-void ty_lower_leave(struct ty_lowering *l);
+void ty_lower_begin_stage(struct ty_lowering *l);
+void ty_lower_end_stage(struct ty_lowering *l);
 
 #endif

@@ -18,7 +18,7 @@ static void report_missing(struct ty_slots_index *index, const struct ty_slot *s
     char forward[32];
     struct ty_place at = {.file = NULL};
     index->failed = true;
-    if (ty_slots_crowded(index->err)) {
+    if (ty_err_is_full(index->err)) {
         return;
     }
     const uint32_t rank = index->owner[slot->direction * index->stages + slot->stage];
@@ -91,7 +91,7 @@ static int report_ring(struct ty_slots_index *index, const struct ty_autopsy *a,
     struct ty_text ring = {.data = NULL};
     char name[TY_SLOTS_NAME];
     index->failed = true;
-    if (ty_slots_crowded(index->err)) {
+    if (ty_err_is_full(index->err)) {
         return 0;
     }
     const uint32_t rank = ty_front_gang(a->p, front), i = atom_of(a, ty_autopsy_issue(a, front));

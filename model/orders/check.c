@@ -77,7 +77,7 @@ static void spot_set(struct spot *spot, const struct ty_slots_index *index, uint
 static bool fails(struct ty_slots_index *index, uint32_t position, struct spot *spot)
 {
     index->failed = true;
-    if (ty_slots_crowded(index->err)) {
+    if (ty_err_is_full(index->err)) {
         return false;
     }
     spot_set(spot, index, position);

@@ -170,7 +170,7 @@ void ty_slots_check_colls(struct ty_slots_reader *reader, const struct ty_slots_
             continue;
         }
         ty_slots_reader_fails(reader, TY_EINPUT);
-        if (ty_slots_crowded(reader->err)) {
+        if (ty_err_is_full(reader->err)) {
             return;
         }
         if (outside) {

@@ -49,7 +49,7 @@ struct ty_slots_word {
 
 /* True where no further message would be shown: the error is counted. Callers look before they
  * word a message, so that a file with a million errors costs no more than one with twenty. */
-bool ty_slots_crowded(struct ty_err *err);
+bool ty_err_is_full(struct ty_err *err);
 
 /* Remembers that there was an error. */
 static inline void ty_slots_reader_fails(struct ty_slots_reader *reader, int code)

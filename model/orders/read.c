@@ -13,7 +13,7 @@
 #define ATOM_BYTES  4u  /* shortest atom with what separates it: "0F0," of CSV */
 #define COLL_BYTES  16u /* shortest collective: "broadcast:0,1:1B" */
 
-bool ty_slots_crowded(struct ty_err *err)
+bool ty_err_is_full(struct ty_err *err)
 {
     if (err != NULL && err->n < TY_ERR_MAX && err->n_dropped == 0) {
         return false;
@@ -53,7 +53,7 @@ void ty_slots_wrong(struct ty_slots_reader *reader, const struct ty_slots_word *
                     const char *remedy)
 {
     ty_slots_reader_fails(reader, TY_EINPUT);
-    if (!ty_slots_crowded(reader->err)) {
+    if (!ty_err_is_full(reader->err)) {
         const struct ty_place at = place_in(reader, word->mark);
         (void)ty_fail_at(reader->err, TY_EINPUT, &at, "wrong slot (%.*s); %s", ty_slots_quote(word),
                          word->at, remedy);
@@ -210,7 +210,7 @@ static bool row_fails(struct ty_slots_reader *reader, const struct ty_slots_row 
 {
     ty_slots_reader_fails(reader, TY_EINPUT);
     *at = place_in(reader, row->at);
-    return !ty_slots_crowded(reader->err);
+    return !ty_err_is_full(reader->err);
 }
 
 static uint32_t lowest_missing(const uint32_t *row_of, uint32_t p)

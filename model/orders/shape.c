@@ -106,7 +106,7 @@ static bool tally_fails(struct survey *survey, const struct tally *tally, struct
                         char *name, size_t size)
 {
     survey->failed = true;
-    if (ty_slots_crowded(survey->err)) {
+    if (ty_err_is_full(survey->err)) {
         return false;
     }
     *at = ty_slots_place(&survey->file->marks, tally->rank, tally->i);
@@ -227,7 +227,7 @@ static void report_stage(struct survey *survey, enum ty_sched_placement placemen
     const struct ty_rank_slots *slots = &survey->file->slots.rank[rank];
     char name[TY_SLOTS_NAME];
     survey->failed = true;
-    if (ty_slots_crowded(survey->err)) {
+    if (ty_err_is_full(survey->err)) {
         return;
     }
     uint32_t i = 0;

@@ -154,7 +154,7 @@ static bool read_head(struct ty_slots_reader *reader)
         return ty_slots_begin_row(reader, rank, word.mark);
     }
     ty_slots_reader_fails(reader, TY_EINPUT);
-    if (!ty_slots_crowded(reader->err)) {
+    if (!ty_err_is_full(reader->err)) {
         const struct ty_place at = {reader->file, reader->source, word.mark.line, word.mark.col};
         (void)ty_fail_at(reader->err, TY_EINPUT, &at,
                          "wrong line (%.*s); write \"rank R:\" and the slots of rank R, 0 to 65534",

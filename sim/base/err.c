@@ -39,7 +39,7 @@ int ty_code_of_errno(int error)
     return error == ENOMEM ? TY_ENOMEM : TY_EIO;
 }
 
-bool ty_is_of_machine(int code)
+bool ty_err_is_transient(int code)
 {
     return code == TY_ENOMEM || code == TY_EIO;
 }
@@ -133,7 +133,7 @@ static void scratch_excerpt(struct scratch *s, const struct ty_place *at)
 /* Takes a finished message over, or counts it. */
 static int err_take(struct ty_err *err, int code, struct scratch *s)
 {
-    s->len = ty_utf8_tame(s->text, s->len);
+    s->len = ty_utf8_sanitize_line(s->text, s->len);
     if (err->code == 0) {
         err->code = code;
     }
@@ -242,7 +242,7 @@ void ty_hint(struct ty_err *err, const char *format, ...)
     va_start(args, format);
     scratch_vadd(&s, format, args);
     va_end(args);
-    s.len = ty_utf8_tame(s.text, s.len);
+    s.len = ty_utf8_sanitize_line(s.text, s.len);
     if (err->len + s.len + 1 < sizeof(err->text) - NOTE_BYTES) {
         memcpy(err->text + err->len, s.text, s.len);
         err->len += s.len;

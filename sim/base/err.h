@@ -107,7 +107,7 @@ int ty_code_of_errno(int error);
 const char *ty_errno_text(int error);
 
 /* Whether a code speaks of the machine, not of the input: the same may succeed another time. */
-bool ty_is_of_machine(int code);
+bool ty_err_is_transient(int code);
 
 /* Exit status of the contract for a code: 0 for 0, else the status in TY_ERRORS. */
 int ty_exit_status(int code);

@@ -64,7 +64,7 @@ void ty_text_add(struct ty_text *text, const char *format, ...)
         (void)ty_vsnprintf(text->data + text->len, (size_t)n + 1, format, args);
         va_end(args);
     }
-    text->len += ty_utf8_tame(text->data + text->len, (size_t)n);
+    text->len += ty_utf8_sanitize_line(text->data + text->len, (size_t)n);
     text->data[text->len] = '\0';
 }
 

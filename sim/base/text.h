@@ -20,7 +20,7 @@ struct ty_text {
     bool failed;
 };
 
-/* Appends lines, fit to be shown whatever was put into them: ty_utf8_tame. */
+/* Appends lines, fit to be shown whatever was put into them: ty_utf8_sanitize_line. */
 void ty_text_add(struct ty_text *text, const char *format, ...) TY_PRINTF(2, 3);
 
 /* Appends bytes as they are. */

@@ -73,7 +73,7 @@ size_t ty_utf8_replace(char *text, size_t n, char by)
     return out;
 }
 
-size_t ty_utf8_tame(char *text, size_t n)
+size_t ty_utf8_sanitize_line(char *text, size_t n)
 {
     size_t out = 0;
     for (size_t i = 0; i < n;) {

@@ -48,7 +48,7 @@ struct ty_utf8_char ty_utf8_next(const char *text, size_t n);
 size_t ty_utf8_replace(char *text, size_t n, char by);
 
 /* The same for lines: line ends stay, a tab becomes a space, the others '?'. */
-size_t ty_utf8_tame(char *text, size_t n);
+size_t ty_utf8_sanitize_line(char *text, size_t n);
 
 /* Refuses what is no text in one byte a character: UTF-16, compressed and other binary data. What
  * is wrong with single characters is not looked at. 0 or TY_EINPUT. */

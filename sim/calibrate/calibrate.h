@@ -147,8 +147,8 @@ int ty_cal_room(struct ty_calibration *c, uint32_t n);
 int ty_cal_first_pass(struct ty_calibration *c);
 
 /* Where the keys of c stand in a run file that was read. 0 or TY_ENOMEM. */
-int ty_cal_see(const struct ty_calibration *c, const struct ty_config *config,
-               struct ty_cal_stand *stand, struct ty_err *err);
+int ty_cal_locate_keys(const struct ty_calibration *c, const struct ty_config *config,
+                       struct ty_cal_stand *stand, struct ty_err *err);
 
 /* A ty_fit_predict whose arg is the calibration and whose rows are observations. */
 int ty_cal_predict(void *arg, const uint32_t *rows, uint32_t n_rows, const double *points,

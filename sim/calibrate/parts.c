@@ -53,7 +53,7 @@ int ty_cal_parts_answer(const struct ty_calibration *c, const struct ty_cal_ques
         rc = part(c, config, q->rows[i], &q->seconds[i], err);
     }
     if (rc == 0 && q->stand != NULL) {
-        rc = ty_cal_see(c, config, q->stand, err);
+        rc = ty_cal_locate_keys(c, config, q->stand, err);
     }
     ty_config_free(config);
     ty_arena_release(&arena);

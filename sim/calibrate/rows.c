@@ -17,8 +17,8 @@ int ty_cal_room(struct ty_calibration *c, uint32_t n)
     return c->measured != NULL && c->rows != NULL ? 0 : ty_fail_memory(c->err);
 }
 
-int ty_cal_see(const struct ty_calibration *c, const struct ty_config *config,
-               struct ty_cal_stand *stand, struct ty_err *err)
+int ty_cal_locate_keys(const struct ty_calibration *c, const struct ty_config *config,
+                       struct ty_cal_stand *stand, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_uncertain *u = calloc(1, sizeof(*u));
@@ -103,7 +103,7 @@ static void keep_failure(struct first *first, uint32_t row, int rc, const struct
         name != NULL ? ty_arena_printf(&c->arena, "%s: %s", name, message) : NULL;
     if (first->result[row].message == NULL) {
         keep_fault(first, TY_ENOMEM, NULL);
-    } else if (ty_is_of_machine(rc)) {
+    } else if (ty_err_is_transient(rc)) {
         keep_fault(first, rc, first->result[row].message);
     }
     pthread_mutex_unlock(&first->lock);
@@ -127,7 +127,7 @@ static bool first_row(void *arg, uint32_t row)
         keep_failure(first, row, rc, err);
     }
     ty_err_free(err);
-    return !ty_is_of_machine(rc);
+    return !ty_err_is_transient(rc);
 }
 
 /* Where keys start; all rows must agree, for one value has to serve them all. */

@@ -25,7 +25,7 @@ static const char *const keys[] = {
 struct steps {
     struct ty_sweep_table table;
     struct ty_row_source runs;
-    struct ty_row_desks desks;
+    struct ty_worker_pool desks;
     uint32_t measured_column, group_column; /* group_column UINT32_MAX: equal model.* cells */
 };
 
@@ -110,7 +110,7 @@ static int read_table(struct ty_calibration *c)
     c->data = steps;
     steps->runs =
         (struct ty_row_source){.source = o->source, .table = &steps->table, .desks = &steps->desks};
-    ty_row_desks_init(&steps->desks, &steps->runs.source);
+    ty_worker_pool_init(&steps->desks, &steps->runs.source);
     int rc = ty_sweep_table(&steps->table, o->rows, NULL, 0, &c->arena, c->err);
     if (rc == 0) {
         rc = ty_rows_spare(&steps->runs, o->output, c->err);
@@ -187,7 +187,7 @@ static void see(const struct ty_run *run, void *arg)
     ty_run_numbers(run, &figures);
     *look->seconds = figures.step_s;
     if (look->stand != NULL) {
-        look->rc = ty_cal_see(look->c, run->config, look->stand, look->err);
+        look->rc = ty_cal_locate_keys(look->c, run->config, look->stand, look->err);
     }
 }
 
@@ -206,7 +206,7 @@ static int answer(const struct ty_calibration *c, const struct ty_cal_question *
 static void forget(struct ty_calibration *c)
 {
     struct steps *steps = c->data;
-    ty_row_desks_release(&steps->desks);
+    ty_worker_pool_release(&steps->desks);
 }
 
 const struct ty_cal_source ty_cal_steps = {

@@ -1,5 +1,5 @@
 /* strip.js - boxes too narrow to be seen one by one. Of a schedule with 256 micro-batches a box is narrower than a
- * pixel: a rank's row of such boxes is a line of pixels, each the mean of what it covers, stretched to the row's
+ * pixel: a rank's row of such boxes is a line of pixels, each the mean of what it covers, slowed_by_overlap to the row's
  * height. Ten thousand boxes are so one picture, whatever their number. */
 
 class Strip {

@@ -180,7 +180,7 @@ static void put_stuck(struct ty_json *j, const struct ty_run *run, uint32_t rank
 {
     const struct ty_pass *pass;
     const struct ty_seat seat = ty_program_seat(run->all.program, rank);
-    const struct ty_op *op = ty_timeline_stuck(&run->all, seat.gang, &pass);
+    const struct ty_op *op = ty_timeline_blocked_op(&run->all, seat.gang, &pass);
     char text[2 * TY_SAY + 8], a[TY_SAY], b[TY_SAY];
     if (op != NULL) {
         const struct ty_program *whole = run->all.halt->whole;

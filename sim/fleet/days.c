@@ -29,7 +29,7 @@ enum draw {
     DRAW_STOP = 6 /* 5 is that of slow.c */
 };
 
-struct play {
+struct history {
     const struct ty_days *d;
     double length_s;
     uint64_t seed, number;
@@ -49,29 +49,29 @@ struct play {
 
     double *repaired_s; /* [spares + 1] a ring: when nodes are back, in rising order */
     uint32_t first, n_away;
-    struct ty_away away; /* of an elastic job */
+    struct ty_absent away; /* of an elastic job */
     struct ty_slow_play slow;
     struct ty_slow_shares lately; /* lost to it by the work that was kept last */
 };
 
 /* In (0, 1). */
-static double uniform_of(const struct play *p, uint64_t drawn, enum draw what)
+static double uniform_of(const struct history *p, uint64_t drawn, enum draw what)
 {
     return ty_hash4_uniform(p->seed, p->number, drawn, what);
 }
 
-static double uniform(const struct play *p, enum draw what)
+static double uniform(const struct history *p, enum draw what)
 {
     return uniform_of(p, p->drawn, what);
 }
 
 /* Until a planned stop, of the time outside of them. */
-static double draw_stop(struct play *p)
+static double draw_stop(struct history *p)
 {
     return p->d->planned_every_s * -log(uniform_of(p, p->stops++, DRAW_STOP));
 }
 
-static double draw_life(const struct play *p, enum draw what)
+static double draw_life(const struct history *p, enum draw what)
 {
     if (!(p->d->rate > 0)) {
         return INFINITY;
@@ -80,7 +80,7 @@ static double draw_life(const struct play *p, enum draw what)
     return p->scale_s * (p->d->shape == 1 ? x : pow(x, 1 / p->d->shape));
 }
 
-static const struct ty_days_cause *draw_cause(const struct play *p)
+static const struct ty_days_cause *draw_cause(const struct history *p)
 {
     const struct ty_days *d = p->d;
     double left = uniform(p, DRAW_CAUSE) * d->rate;
@@ -93,7 +93,7 @@ static const struct ty_days_cause *draw_cause(const struct play *p)
 
 /* ---- time ---- */
 
-static void spend(struct play *p, enum ty_fleet_state state, double s)
+static void spend(struct history *p, enum ty_fleet_state state, double s)
 {
     const double end_s = fmin(p->now_s + s, p->length_s);
     p->sums->s[state] += end_s - p->now_s;
@@ -118,26 +118,26 @@ struct ty_days_round ty_days_round(const struct ty_days *d, double y_s)
 }
 
 /* How far into a round a stretch begins; periods may be infinite. */
-static double begun_s(const struct play *p)
+static double begun_s(const struct history *p)
 {
     return (p->memories > 0 ? p->memories * (p->d->every_s + p->d->stall_s) : 0) + p->into_s;
 }
 
 /* Stalls of that. */
-static double begun_stall_s(const struct play *p)
+static double begun_stall_s(const struct history *p)
 {
     return p->into_s > 0 ? ty_days_round(p->d, begun_s(p)).stall_s : p->memories * p->d->stall_s;
 }
 
 /* Share of the replicas that work. */
-static double there(const struct play *p)
+static double there(const struct history *p)
 {
     const uint32_t n = p->d->replicas.n;
-    return n == 0 ? 1 : (double)(n - ty_away_count(&p->away)) / n;
+    return n == 0 ? 1 : (double)(n - ty_absent_count(&p->away)) / n;
 }
 
 /* Work that is kept, less what slow steps lose of it; below 0: it is lost after all. */
-static void keep(struct play *p, double kept_s)
+static void keep(struct history *p, double kept_s)
 {
     const double slow_s = p->lately.hosts * kept_s, drift_s = p->lately.drift * kept_s;
     p->sums->s[TY_FLEET_WORK] += kept_s - slow_s - drift_s;
@@ -146,7 +146,7 @@ static void keep(struct play *p, double kept_s)
 }
 
 /* `kept_s` of a stretch of work is progress; below 0: so much is lost of what came before. */
-static void spend_working(struct play *p, double s, double stall_s, double kept_s)
+static void spend_working(struct history *p, double s, double stall_s, double kept_s)
 {
     const double part = there(p);
     if ((p->d->slow.rate > 0 || p->d->slow.drift > 0) && kept_s > 0) {
@@ -164,7 +164,7 @@ static void spend_working(struct play *p, double s, double stall_s, double kept_
 }
 
 /* Works for s; checkpoints go on as if nothing were after it. */
-static void work_on(struct play *p, double s)
+static void work_on(struct history *p, double s)
 {
     const double before_s = begun_s(p);
     const double stall_s = ty_days_round(p->d, before_s + s).stall_s - begun_stall_s(p);
@@ -173,7 +173,7 @@ static void work_on(struct play *p, double s)
 }
 
 /* Works for s, then stops as it likes: nothing is lost. */
-static void work(struct play *p, double s)
+static void work(struct history *p, double s)
 {
     work_on(p, s);
     p->memories = 0;
@@ -181,13 +181,13 @@ static void work(struct play *p, double s)
 }
 
 /* Whether a failure leaves what is in the memory of other nodes. */
-static bool survives(const struct play *p)
+static bool survives(const struct history *p)
 {
     return p->d->from_memory > 0 && uniform(p, DRAW_HEALS) < p->d->from_memory;
 }
 
 /* Works for s, then fails; true: memory of peers has what it takes to go on. */
-static bool work_and_fail(struct play *p, double s)
+static bool work_and_fail(struct history *p, double s)
 {
     const struct ty_days *d = p->d;
     const double y_s = begun_s(p) + s, stall_s = begun_stall_s(p);
@@ -209,7 +209,7 @@ static bool work_and_fail(struct play *p, double s)
 /* ---- nodes ---- */
 
 /* A node may be away for repair; the job waits while more are than there are spares. */
-static void replace(struct play *p)
+static void replace(struct history *p)
 {
     const uint32_t spares = p->d->spares;
     if (spares == TY_FLEET_SPARES_ENOUGH) {
@@ -228,19 +228,19 @@ static void replace(struct play *p)
 }
 
 /* Until a slow host is found, of a job that restarts without it. */
-static double found_s(const struct play *p)
+static double found_s(const struct history *p)
 {
     return p->d->evicts ? ty_slow_found_s(&p->slow) : INFINITY;
 }
 
-static const struct ty_days_cause *evict(struct play *p)
+static const struct ty_days_cause *evict(struct history *p)
 {
     ty_slow_evicted(&p->slow);
     p->drawn++;
     return &p->d->cause[p->d->n_causes - 1];
 }
 
-static const struct ty_days_cause *fail(struct play *p)
+static const struct ty_days_cause *fail(struct history *p)
 {
     p->sums->failures++;
     p->drawn++;
@@ -248,7 +248,7 @@ static const struct ty_days_cause *fail(struct play *p)
 }
 
 /* From a failure, or an eviction, until work goes on. */
-static void recover(struct play *p, bool from_memory, bool evicts)
+static void recover(struct history *p, bool from_memory, bool evicts)
 {
     const struct ty_days *d = p->d;
     for (bool again = true; again && p->now_s < p->length_s;) {
@@ -274,19 +274,19 @@ static void recover(struct play *p, bool from_memory, bool evicts)
     }
     p->life_s = draw_life(p, DRAW_LIFE);
     ty_slow_fresh(&p->slow);
-    ty_away_restart(&p->away);
+    ty_absent_restart(&p->away);
 }
 
 /* ---- replicas ---- */
 
 /* Takes in replicas that are back, and waits while too few are there. */
-static void regroup(struct play *p)
+static void regroup(struct history *p)
 {
     const struct ty_replicas *r = &p->d->replicas;
-    bool back = ty_away_advance(&p->away, p->now_s);
-    while (p->now_s < p->length_s && r->n - ty_away_count(&p->away) < r->least) {
-        spend(p, TY_FLEET_REPLICAS, ty_away_next_s(&p->away) - p->now_s);
-        back |= ty_away_advance(&p->away, p->now_s);
+    bool back = ty_absent_advance(&p->away, p->now_s);
+    while (p->now_s < p->length_s && r->n - ty_absent_count(&p->away) < r->least) {
+        spend(p, TY_FLEET_REPLICAS, ty_absent_next_s(&p->away) - p->now_s);
+        back |= ty_absent_advance(&p->away, p->now_s);
     }
     if (back) {
         spend(p, TY_FLEET_RESTART, r->regroup_s);
@@ -295,7 +295,7 @@ static void regroup(struct play *p)
 
 /* Works for s, until `cause` takes a replica, unless what it hits is away already; NULL: a slow
  * host is found. */
-static void lose_replica(struct play *p, double s, const struct ty_days_cause *cause)
+static void lose_replica(struct history *p, double s, const struct ty_days_cause *cause)
 {
     const struct ty_days *d = p->d;
     const bool fails = cause != NULL;
@@ -307,7 +307,7 @@ static void lose_replica(struct play *p, double s, const struct ty_days_cause *c
     }
     if (uniform(p, DRAW_REPLICA) < there(p)) {
         p->sums->failures += fails;
-        ty_away_leave(&p->away, p->now_s + cause->wait_s + d->replicas.regroup_s, cause->drained);
+        ty_absent_leave(&p->away, p->now_s + cause->wait_s + d->replicas.regroup_s, cause->drained);
         spend(p, TY_FLEET_DETECT, cause->wait_s);
         spend(p, TY_FLEET_RESTART, d->replicas.regroup_s);
         regroup(p);
@@ -316,7 +316,7 @@ static void lose_replica(struct play *p, double s, const struct ty_days_cause *c
 }
 
 /* The cause of the failure that comes next, if it takes a replica only. */
-static const struct ty_days_cause *leaving(struct play *p)
+static const struct ty_days_cause *leaving(struct history *p)
 {
     if (p->d->replicas.n == 0) {
         return NULL;
@@ -330,11 +330,11 @@ static const struct ty_days_cause *leaving(struct play *p)
 /* ---- a history ---- */
 
 /* What comes first: a failure, a stop, a replica. */
-static void play_on(struct play *p)
+static void play_on(struct history *p)
 {
     const double stop_s = fmin(p->length_s, fmax(p->next_stop_s, p->now_s)) - p->now_s;
     const double back_s =
-        p->d->replicas.n > 0 ? fmax(ty_away_next_s(&p->away) - p->now_s, 0) : INFINITY;
+        p->d->replicas.n > 0 ? fmax(ty_absent_next_s(&p->away) - p->now_s, 0) : INFINITY;
     const double evicts_s = found_s(p), ends_s = fmin(p->life_s, evicts_s);
     if (ends_s < fmin(stop_s, back_s)) {
         const bool evicts = evicts_s < p->life_s;
@@ -374,13 +374,13 @@ static double rarer(const struct ty_days *d)
 int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64_t number,
                  ty_days_fn *tell, void *arg, struct ty_days_sums *sums)
 {
-    struct play p = {.d = d,
-                     .length_s = length_s,
-                     .seed = seed,
-                     .number = number,
-                     .tell = tell,
-                     .arg = arg,
-                     .sums = sums};
+    struct history p = {.d = d,
+                        .length_s = length_s,
+                        .seed = seed,
+                        .number = number,
+                        .tell = tell,
+                        .arg = arg,
+                        .sums = sums};
     *sums = (struct ty_days_sums){.failures = 0};
     if (d->spares != TY_FLEET_SPARES_ENOUGH) {
         p.repaired_s = malloc(((size_t)d->spares + 1) * sizeof(*p.repaired_s));
@@ -388,8 +388,8 @@ int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64
             return TY_ENOMEM;
         }
     }
-    if (d->replicas.n > 0 && ty_away_init(&p.away, &d->replicas, d->spares, d->repair_s) < 0) {
-        ty_away_release(&p.away);
+    if (d->replicas.n > 0 && ty_absent_init(&p.away, &d->replicas, d->spares, d->repair_s) < 0) {
+        ty_absent_release(&p.away);
         free(p.repaired_s);
         return TY_ENOMEM;
     }
@@ -401,7 +401,7 @@ int ty_days_play(const struct ty_days *d, double length_s, uint64_t seed, uint64
     while (p.now_s < length_s) {
         play_on(&p);
     }
-    ty_away_release(&p.away);
+    ty_absent_release(&p.away);
     free(p.repaired_s);
     return 0;
 }

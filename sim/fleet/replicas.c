@@ -85,48 +85,48 @@ struct ty_replicas_mean ty_replicas_mean(const struct ty_replicas *r, double loa
 
 /* ---- in a history ---- */
 
-int ty_away_init(struct ty_away *a, const struct ty_replicas *replicas, uint32_t spares,
-                 double repair_s)
+int ty_absent_init(struct ty_absent *a, const struct ty_replicas *replicas, uint32_t spares,
+                   double repair_s)
 {
     const bool enough = spares == TY_FLEET_SPARES_ENOUGH;
-    *a = (struct ty_away){.replicas = replicas, .spares = spares, .repair_s = repair_s};
+    *a = (struct ty_absent){.replicas = replicas, .spares = spares, .repair_s = repair_s};
     a->n_nodes = enough ? 0 : spares + 1 + replicas->n * replicas->nodes;
     a->repaired_s = malloc((a->n_nodes + 1) * sizeof(*a->repaired_s));
     a->back_s = malloc((replicas->n + 1) * sizeof(*a->back_s));
     return a->repaired_s == NULL || a->back_s == NULL ? TY_ENOMEM : 0;
 }
 
-void ty_away_release(struct ty_away *a)
+void ty_absent_release(struct ty_absent *a)
 {
     free(a->repaired_s);
     free(a->back_s);
 }
 
 /* Replicas that no node is left for. */
-static uint32_t lacking(const struct ty_away *a)
+static uint32_t lacking(const struct ty_absent *a)
 {
     const uint32_t each = a->replicas->nodes;
     return a->nodes > a->spares ? (a->nodes - a->spares + each - 1) / each : 0;
 }
 
-uint32_t ty_away_count(const struct ty_away *a)
+uint32_t ty_absent_count(const struct ty_absent *a)
 {
     return a->n + lacking(a);
 }
 
-double ty_away_next_s(const struct ty_away *a)
+double ty_absent_next_s(const struct ty_absent *a)
 {
     const double back_s = a->n > 0 ? a->back_s[a->first] : INFINITY;
     const double repaired_s = a->nodes > 0 ? a->repaired_s[a->first_node] : INFINITY;
     return fmin(back_s, repaired_s);
 }
 
-static void restart(struct ty_away *a, double now_s)
+static void restart(struct ty_absent *a, double now_s)
 {
     a->back_s[(a->first + a->n++) % a->replicas->n] = now_s + a->replicas->restart_s;
 }
 
-void ty_away_leave(struct ty_away *a, double now_s, bool drained)
+void ty_absent_leave(struct ty_absent *a, double now_s, bool drained)
 {
     const uint32_t before = lacking(a);
     if (drained && a->spares != TY_FLEET_SPARES_ENOUGH) {
@@ -137,7 +137,7 @@ void ty_away_leave(struct ty_away *a, double now_s, bool drained)
     }
 }
 
-bool ty_away_advance(struct ty_away *a, double now_s)
+bool ty_absent_advance(struct ty_absent *a, double now_s)
 {
     while (a->nodes > 0 && a->repaired_s[a->first_node] <= now_s) {
         const uint32_t before = lacking(a);
@@ -157,7 +157,7 @@ bool ty_away_advance(struct ty_away *a, double now_s)
     return back;
 }
 
-void ty_away_restart(struct ty_away *a)
+void ty_absent_restart(struct ty_absent *a)
 {
     a->n = 0;
 }

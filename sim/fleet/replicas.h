@@ -42,7 +42,7 @@ struct ty_replicas_mean ty_replicas_mean(const struct ty_replicas *replicas, dou
                                          double repairs, uint32_t spares);
 
 /* Who is away in a history. */
-struct ty_away {
+struct ty_absent {
     const struct ty_replicas *replicas;
     uint32_t spares;
     double repair_s;
@@ -50,22 +50,22 @@ struct ty_away {
     uint32_t n_nodes, first_node, nodes, first, n;
 };
 
-/* 0 or TY_ENOMEM. Freed by ty_away_release. */
-int ty_away_init(struct ty_away *away, const struct ty_replicas *replicas, uint32_t spares,
-                 double repair_s);
-void ty_away_release(struct ty_away *away);
+/* 0 or TY_ENOMEM. Freed by ty_absent_release. */
+int ty_absent_init(struct ty_absent *away, const struct ty_replicas *replicas, uint32_t spares,
+                   double repair_s);
+void ty_absent_release(struct ty_absent *away);
 
 /* Replicas that are away; when that may change next. */
-uint32_t ty_away_count(const struct ty_away *away);
-double ty_away_next_s(const struct ty_away *away);
+uint32_t ty_absent_count(const struct ty_absent *away);
+double ty_absent_next_s(const struct ty_absent *away);
 
 /* One leaves; its failed node is `drained`, or will do again. */
-void ty_away_leave(struct ty_away *away, double now_s, bool drained);
+void ty_absent_leave(struct ty_absent *away, double now_s, bool drained);
 
 /* What has happened until now_s; true: a replica is back. */
-bool ty_away_advance(struct ty_away *away, double now_s);
+bool ty_absent_advance(struct ty_absent *away, double now_s);
 
 /* The whole job starts again: only those stay away that lack a node. */
-void ty_away_restart(struct ty_away *away);
+void ty_absent_restart(struct ty_absent *away);
 
 #endif

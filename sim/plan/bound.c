@@ -430,7 +430,7 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
     rc = times == NULL ? TY_ENOMEM : ty_plan_sums(costs, &c.look, times, &c.stage, err);
     rc = rc < 0 ? rc : ty_plan_traffics(costs, layout, &c.look, &c.traffic, err);
     rc = rc < 0 ? rc : make_chains(&c, &regain, err);
-    c.piles = ty_plan_piles(c.look.order);
+    c.piles = ty_plan_waits_for_grad_reduce(c.look.order);
     c.gathers = c.piles && ty_plan_gathers_anew(layout, c.look.order);
     if (rc < 0) {
         return rc;

@@ -79,7 +79,7 @@ bool ty_plan_gathers_anew(const struct ty_layout *layout, const struct ty_plan_o
            ty_layout_does(layout, f->reshard_after_backward);
 }
 
-bool ty_plan_piles(const struct ty_plan_order *order)
+bool ty_plan_waits_for_grad_reduce(const struct ty_plan_order *order)
 {
     return !order->paired && !order->split && !order->sched->whole_chunks &&
            order->shape.slices == 1;

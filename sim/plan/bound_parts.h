@@ -27,7 +27,7 @@ struct ty_plan_message ty_plan_message(const struct ty_plan_look *look,
 bool ty_plan_gathers_anew(const struct ty_layout *layout, const struct ty_plan_order *order);
 
 /* Whether every whole backward of a stage reduces what it makes, and waits for it. */
-bool ty_plan_piles(const struct ty_plan_order *order);
+bool ty_plan_waits_for_grad_reduce(const struct ty_plan_order *order);
 
 /* Whether updated weights come back in the next forward; behind the optimizer. */
 bool ty_plan_regains_late(const struct ty_layout *layout);

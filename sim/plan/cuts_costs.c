@@ -374,7 +374,7 @@ static int make_replicas(struct ty_cut_maker *m)
     *m->cut->replicas = (struct ty_cut_replicas){.costs = m->costs,
                                                  .layout = m->layout,
                                                  .look = m->look,
-                                                 .waits = ty_plan_piles(order),
+                                                 .waits = ty_plan_waits_for_grad_reduce(order),
                                                  .late = ty_layout_reduces_late(&m->layout),
                                                  .passes = every ? order->shape.m : 0,
                                                  .gathers = ty_plan_gathers_anew(&m->layout, order),

@@ -104,7 +104,7 @@ static void collective(struct player *p, enum stream stream, enum event event, d
 /* An operator beside an exchange leaves what that brings to the one after it. */
 static uint32_t pass_by(struct player *p, const struct ty_unit_op *op)
 {
-    const uint32_t passed = op->beside ? p->need & 1u << EXPERT : 0;
+    const uint32_t passed = op->overlaps_comm ? p->need & 1u << EXPERT : 0;
     p->need &= ~passed;
     return passed;
 }

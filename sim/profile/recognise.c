@@ -15,7 +15,7 @@
 #define BELOW_MAX 4096u /* operators looked at below one; a layer has some tens */
 
 /* An operator among those of its rank. */
-struct scene {
+struct op_ref {
     const struct ty_profile *profile;
     const struct ty_profile_rank *rank;
     uint32_t index;
@@ -23,16 +23,16 @@ struct scene {
     const char *name, *dims;
 };
 
-static struct scene scene_of(const struct ty_profile *profile, const struct ty_profile_rank *rank,
-                             uint32_t op)
+static struct op_ref op_ref_of(const struct ty_profile *profile, const struct ty_profile_rank *rank,
+                               uint32_t op)
 {
     const struct ty_profile_op *o = &rank->ops[op];
-    return (struct scene){.profile = profile,
-                          .rank = rank,
-                          .index = op,
-                          .op = o,
-                          .name = ty_profile_text(profile, o->name),
-                          .dims = ty_profile_text(profile, o->dims)};
+    return (struct op_ref){.profile = profile,
+                           .rank = rank,
+                           .index = op,
+                           .op = o,
+                           .name = ty_profile_text(profile, o->name),
+                           .dims = ty_profile_text(profile, o->dims)};
 }
 
 static bool is(const char *a, const char *b)
@@ -41,7 +41,7 @@ static bool is(const char *a, const char *b)
 }
 
 /* The enum ty_dtype of an argument, or -1. */
-static int dtype_of(const struct scene *s, uint32_t argument)
+static int dtype_of(const struct op_ref *s, uint32_t argument)
 {
     static const struct ty_profile_words types[] = {
         {TY_DTYPE_BF16, {"c10::BFloat16"}},
@@ -54,7 +54,7 @@ static int dtype_of(const struct scene *s, uint32_t argument)
     return ty_profile_meaning(types, TY_COUNT(types), TY_MATCH_WHOLE, type, -1);
 }
 
-static int shape(const struct scene *s, uint32_t argument, uint64_t dim[TY_PROFILE_DIMS])
+static int shape(const struct op_ref *s, uint32_t argument, uint64_t dim[TY_PROFILE_DIMS])
 {
     return ty_profile_dims(s->dims, argument, TY_PROFILE_NONE, dim);
 }
@@ -63,7 +63,7 @@ static int shape(const struct scene *s, uint32_t argument, uint64_t dim[TY_PROFI
 struct row {
     const char *name;
     /* Fills in what it works on; of a matrix product also the role. */
-    enum ty_import_reason (*sizes)(const struct scene *s, const struct row *row,
+    enum ty_import_reason (*sizes)(const struct op_ref *s, const struct row *row,
                                    struct ty_import_key *key);
     int8_t op, role, kernel;
     uint8_t argument;     /* that tells sizes and type */
@@ -72,15 +72,15 @@ struct row {
     uint8_t part, parts;  /* see struct ty_import_key; 0 parts: it is one by itself */
 };
 
-static const struct row *row_of(const struct scene *s);
+static const struct row *row_of(const struct op_ref *s);
 
 /* ---- matrix products ---- */
 
-static enum ty_import_reason matmul(const struct scene *s, const struct row *row,
+static enum ty_import_reason matmul(const struct op_ref *s, const struct row *row,
                                     struct ty_import_key *key);
 
 /* The sizes of a product, C[m,n] = A[m,k] B[k,n]; false: it is none. */
-static bool product(const struct scene *s, uint64_t mnk[3])
+static bool product(const struct op_ref *s, uint64_t mnk[3])
 {
     uint64_t a[TY_PROFILE_DIMS], b[TY_PROFILE_DIMS];
     const struct row *row = row_of(s);
@@ -98,7 +98,7 @@ static bool product(const struct scene *s, uint64_t mnk[3])
 double ty_import_product_flops(const struct ty_profile *profile, const struct ty_profile_rank *rank,
                                uint32_t op)
 {
-    const struct scene s = scene_of(profile, rank, op);
+    const struct op_ref s = op_ref_of(profile, rank, op);
     uint64_t mnk[3];
     return product(&s, mnk) ? 2.0 * (double)mnk[0] * (double)mnk[1] * (double)mnk[2] : 0;
 }
@@ -113,7 +113,7 @@ static bool inside(const struct ty_profile_rank *rank, uint32_t around, uint32_t
 }
 
 /* The one product in an operator or below it. */
-static bool product_below(const struct scene *s, uint64_t mnk[3])
+static bool product_below(const struct op_ref *s, uint64_t mnk[3])
 {
     const uint32_t last =
         s->rank->n_ops - s->index > BELOW_MAX ? s->index + BELOW_MAX : s->rank->n_ops;
@@ -122,7 +122,7 @@ static bool product_below(const struct scene *s, uint64_t mnk[3])
         return true;
     }
     for (; i < last && found < 2 && inside(s->rank, s->index, i); i++) {
-        const struct scene inner = scene_of(s->profile, s->rank, i);
+        const struct op_ref inner = op_ref_of(s->profile, s->rank, i);
         uint64_t other[3];
         if (product(&inner, other)) {
             memcpy(mnk, other, sizeof(other));
@@ -133,7 +133,7 @@ static bool product_below(const struct scene *s, uint64_t mnk[3])
 }
 
 /* The node of autograd that an operator belongs to; TY_PROFILE_NONE: to none. */
-static uint32_t autograd_node(const struct scene *s)
+static uint32_t autograd_node(const struct op_ref *s)
 {
     uint32_t node = s->op->parent;
     while (node != TY_PROFILE_NONE && s->rank->ops[node].forward == TY_PROFILE_NONE) {
@@ -144,7 +144,7 @@ static uint32_t autograd_node(const struct scene *s)
 
 /* Of a product that can be either gradient by its sizes: whether its first factor is the transpose
  * of what lies in memory. */
-static int role_by_strides(const struct scene *s, uint32_t first)
+static int role_by_strides(const struct op_ref *s, uint32_t first)
 {
     uint64_t stride[TY_PROFILE_DIMS];
     const char *strides = ty_profile_text(s->profile, s->op->strides);
@@ -167,7 +167,7 @@ static bool is_wgrad(const uint64_t mnk[3], const uint64_t f[3])
            ((mnk[0] == f[2] && mnk[1] == f[1]) || (mnk[0] == f[1] && mnk[1] == f[2]));
 }
 
-static int role_of(const struct scene *s, const uint64_t mnk[3], uint32_t first)
+static int role_of(const struct op_ref *s, const uint64_t mnk[3], uint32_t first)
 {
     uint64_t f[3];
     if (s->op->phase == TY_PROFILE_FORWARD || s->op->phase == TY_PROFILE_RECOMPUTE) {
@@ -177,7 +177,7 @@ static int role_of(const struct scene *s, const uint64_t mnk[3], uint32_t first)
     if (s->op->phase != TY_PROFILE_BACKWARD || node == TY_PROFILE_NONE) {
         return -1;
     }
-    const struct scene forward = scene_of(s->profile, s->rank, s->rank->ops[node].forward);
+    const struct op_ref forward = op_ref_of(s->profile, s->rank, s->rank->ops[node].forward);
     if (!product_below(&forward, f)) {
         return -1;
     }
@@ -188,7 +188,7 @@ static int role_of(const struct scene *s, const uint64_t mnk[3], uint32_t first)
     return dgrad ? TY_ROLE_DGRAD : wgrad ? TY_ROLE_WGRAD : -1;
 }
 
-static enum ty_import_reason matmul(const struct scene *s, const struct row *row,
+static enum ty_import_reason matmul(const struct op_ref *s, const struct row *row,
                                     struct ty_import_key *key)
 {
     uint64_t mnk[3];
@@ -206,7 +206,7 @@ static enum ty_import_reason matmul(const struct scene *s, const struct row *row
 /* ---- attention ---- */
 
 /* 1, 0, or -1 when it was not recorded. */
-static int truth(const struct scene *s, uint32_t argument)
+static int truth(const struct op_ref *s, uint32_t argument)
 {
     static const struct ty_profile_words truths[] = {{1, {"True", "true", "1"}},
                                                      {0, {"False", "false", "0"}}};
@@ -222,7 +222,7 @@ static bool agree(const uint64_t *q, const uint64_t *k, uint32_t sequence, uint3
     return !empty && q[0] == k[0] && q[sequence] == k[sequence];
 }
 
-static enum ty_import_reason attention(const struct scene *s, const struct row *row,
+static enum ty_import_reason attention(const struct op_ref *s, const struct row *row,
                                        struct ty_import_key *key)
 {
     uint64_t q[TY_PROFILE_DIMS], k[TY_PROFILE_DIMS], mask[TY_PROFILE_DIMS];
@@ -240,7 +240,7 @@ static enum ty_import_reason attention(const struct scene *s, const struct row *
 /* ---- the rest ---- */
 
 /* As many elements as an argument has. */
-static enum ty_import_reason plain(const struct scene *s, const struct row *row,
+static enum ty_import_reason plain(const struct op_ref *s, const struct row *row,
                                    struct ty_import_key *key)
 {
     key->dim[0] = ty_profile_elements(s->dims, row->argument, 1);
@@ -248,7 +248,7 @@ static enum ty_import_reason plain(const struct scene *s, const struct row *row,
 }
 
 /* Indices times the width of the matrix: embedding(weight, indices). */
-static enum ty_import_reason embedding(const struct scene *s, const struct row *row,
+static enum ty_import_reason embedding(const struct op_ref *s, const struct row *row,
                                        struct ty_import_key *key)
 {
     uint64_t weight[TY_PROFILE_DIMS];
@@ -273,7 +273,7 @@ struct updated {
  * of several kernels. Their type is in the name of the kernel, not in what is said of lists. */
 static void add_updated(struct updated *u, const struct ty_import_recorded *of, uint32_t op)
 {
-    const struct scene s = scene_of(of->profile, of->rank, op);
+    const struct op_ref s = op_ref_of(of->profile, of->rank, op);
     const uint32_t at = of->kernel_of[op];
     const char *kernel =
         at != TY_PROFILE_NONE ? ty_profile_text(of->profile, of->rank->kernels[at].name) : "";
@@ -316,7 +316,7 @@ static enum ty_import_reason optimizer(const struct ty_import_recorded *of, uint
 /* ---- any ---- */
 
 /* A gradient added to those of earlier micro-batches. */
-static bool accumulates(const struct scene *s)
+static bool accumulates(const struct op_ref *s)
 {
     const uint32_t parent = s->op->parent;
     return is(s->name, "aten::add_") && parent != TY_PROFILE_NONE &&
@@ -365,7 +365,7 @@ static const struct row rows[] = {
      .argument = 0},
 };
 
-static const struct row *row_of(const struct scene *s)
+static const struct row *row_of(const struct op_ref *s)
 {
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         if (is(s->name, rows[i].name)) {
@@ -378,7 +378,7 @@ static const struct row *row_of(const struct scene *s)
 enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, uint32_t op,
                                           struct ty_import_key *key, bool *is_operator)
 {
-    const struct scene s = scene_of(of->profile, of->rank, op);
+    const struct op_ref s = op_ref_of(of->profile, of->rank, op);
     const struct row *row = row_of(&s);
     const bool updates = ty_text_begins(s.name, "Optimizer.step#");
     *key = (struct ty_import_key){.op = -1, .kernel = TY_ANY_KERNEL, .parts = 1};

@@ -2,7 +2,7 @@
  * side, each with its own verdict. */
 #include "sim/base/words.h"
 #include "sim/report/table.h"
-#include "sim/run/away.h"
+#include "sim/run/offload.h"
 
 #define NAME   18 /* where the first column ends */
 #define COLUMN 14
@@ -31,7 +31,7 @@ static void put_row(struct ty_text *t, const char *name, const double bytes[3])
     ty_text_add(t, "\n");
 }
 
-static void put_verdict(const struct ty_away_bill *bill, struct ty_text *t)
+static void put_verdict(const struct ty_offload_memory *bill, struct ty_text *t)
 {
     char total[64], capacity[64], margin[64];
     const double left = bill->capacity_B - bill->total_B;
@@ -51,7 +51,8 @@ void ty_report_tiers(const struct ty_run *run, const struct ty_bill *gpu, struct
     if (run->away == NULL) {
         return;
     }
-    const struct ty_away_bill *host = &run->away[TY_AWAY_HOST], *nvme = &run->away[TY_AWAY_NVME];
+    const struct ty_offload_memory *host = &run->away[TY_OFFLOAD_HOST],
+                                   *nvme = &run->away[TY_OFFLOAD_NVME];
     const double weights = item(gpu, (const char *const[]){"weights", "expert weights"});
     const double grads = item(gpu, (const char *const[]){"gradients", "expert gradients"});
     const double optimizer = item(gpu, (const char *const[]){"optimizer", "expert optimizer"});
@@ -79,7 +80,8 @@ void ty_report_tiers(const struct ty_run *run, const struct ty_bill *gpu, struct
     put_verdict(nvme, t);
 }
 
-static void put_json(struct ty_json *j, const struct ty_away_bill *bill, const char *const key[3])
+static void put_json(struct ty_json *j, const struct ty_offload_memory *bill,
+                     const char *const key[3])
 {
     ty_json_real(j, key[0], bill->total_B);
     ty_json_real(j, key[1], bill->capacity_B);
@@ -91,9 +93,9 @@ static void put_json(struct ty_json *j, const struct ty_away_bill *bill, const c
 void ty_report_tiers_json(const struct ty_run *run, struct ty_json *j)
 {
     if (run->away != NULL) {
-        put_json(j, &run->away[TY_AWAY_HOST],
+        put_json(j, &run->away[TY_OFFLOAD_HOST],
                  (const char *const[]){"host_bytes", "host_capacity_bytes", "host_verdict"});
-        put_json(j, &run->away[TY_AWAY_NVME],
+        put_json(j, &run->away[TY_OFFLOAD_NVME],
                  (const char *const[]){"nvme_bytes", "nvme_capacity_bytes", "nvme_verdict"});
     }
 }

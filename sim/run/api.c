@@ -51,7 +51,7 @@ void ty_text_free(char *text)
 
 char *ty_text_plain(char *text)
 {
-    text[ty_utf8_tame(text, strlen(text))] = '\0';
+    text[ty_utf8_sanitize_line(text, strlen(text))] = '\0';
     return text;
 }
 

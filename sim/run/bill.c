@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
-#include "sim/run/away.h"
+#include "sim/run/offload.h"
 #include "sim/run/gpus.h"
 #include "sim/run/uneven.h"
 
@@ -339,7 +339,7 @@ enum ty_verdict ty_memory_verdict(double need_B, double capacity_B)
 
 enum ty_verdict ty_run_verdict(const struct ty_run *run, const struct ty_bill *fullest)
 {
-    return ty_run_away_short(run) != NULL
+    return ty_run_offload_short(run) != NULL
                ? TY_VERDICT_SHORT
                : ty_memory_verdict(fullest->total_B, fullest->capacity_B);
 }
@@ -354,7 +354,7 @@ bool ty_run_fits(const struct ty_run *run)
 {
     struct ty_bill bill;
     ty_run_fullest(run, &bill);
-    return bill.total_B <= bill.capacity_B && ty_run_away_short(run) == NULL;
+    return bill.total_B <= bill.capacity_B && ty_run_offload_short(run) == NULL;
 }
 
 double ty_run_capacity(const struct ty_run *run, uint32_t rank)

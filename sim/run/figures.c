@@ -32,7 +32,7 @@ static void count_traffic(const struct ty_run *run, struct ty_figures *f)
     struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
     const uint32_t n = ty_traffic_rows(&run->lowered.program, run->lowered.window.times, rows);
     for (uint32_t i = 0; i < n; i++) {
-        if (rows[i].beside) {
+        if (rows[i].to_host) {
             continue;
         }
         struct ty_traffic *t = traffic_of(f, rows[i].group);

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/run/away.h"
+#include "sim/run/offload.h"
 
 /* Sums of many ranks are as exact as that. */
 #define ROUNDING 1e-9
 
-struct ty_lower_room *ty_run_rooms(const struct ty_run *warm, struct ty_arena *arena)
+struct ty_lower_room *ty_run_spare_memory(const struct ty_run *warm, struct ty_arena *arena)
 {
     const uint32_t n = warm->lowered.program.n_gangs;
     const double filled = warm->config->layout.offload_room;
@@ -30,7 +30,7 @@ int ty_run_host_rooms(const struct ty_run *run, struct ty_lower_room *room, bool
 {
     const uint32_t n = run->lowered.program.n_gangs;
     *small = false;
-    if (run->config->cluster.nvme.capacity <= 0 || ty_run_away_short(run) == NULL) {
+    if (run->config->cluster.nvme.capacity <= 0 || ty_run_offload_short(run) == NULL) {
         return 0;
     }
     double *share = calloc(n, sizeof(*share));

@@ -9,7 +9,7 @@
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/deadlock/stall.h"
 #include "sim/core/execute/fold.h"
-#include "sim/run/away.h"
+#include "sim/run/offload.h"
 #include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
@@ -114,11 +114,11 @@ static int make_fitting(struct ty_run *run, struct ty_lower_room *room,
     bool small = false;
     run->room = room;
     int rc = make_program(run, limit, book, window, err);
-    rc = rc < 0 ? rc : ty_run_find_away(run, err);
+    rc = rc < 0 ? rc : ty_run_find_offload(run, err);
     rc = rc < 0 || room == NULL ? rc : ty_run_host_rooms(run, room, &small, err);
     if (rc == 0 && small) {
         rc = make_program(run, limit, book, window, err);
-        rc = rc < 0 ? rc : ty_run_find_away(run, err);
+        rc = rc < 0 ? rc : ty_run_find_offload(run, err);
     }
     return rc;
 }
@@ -135,7 +135,7 @@ static int warm_up(struct ty_run *run, const struct ty_limit_plan *limit,
     }
     int rc = make_program(&warm, limit, book, window, err);
     if (rc == 0) {
-        *room = ty_run_rooms(&warm, &run->arena);
+        *room = ty_run_spare_memory(&warm, &run->arena);
         rc = *room == NULL ? ty_fail_memory(err) : 0;
     }
     ty_arena_release(&warm.arena);

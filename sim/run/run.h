@@ -19,7 +19,7 @@ extern const char *const ty_sharing_words[];
 
 struct ty_band;
 struct ty_uneven;
-struct ty_away_bill;
+struct ty_offload_memory;
 
 struct ty_run {
     const struct ty_config *config; /* borrowed */
@@ -43,9 +43,9 @@ struct ty_run {
     uint32_t threads;                   /* of statistics, traces and variants; 0: one per core */
     double plan_s, execute_s;           /* wall-clock time of the simulator itself */
     struct ty_band *band;               /* how sure it is, once asked (sim/sweep/band.h); NULL */
-    struct ty_away_bill *away;          /* [TY_N_AWAY] (away.h); NULL: all is on the GPUs */
-    struct ty_uneven *uneven;           /* [gangs] (uneven.h); NULL: experts get equal loads */
-    struct ty_run_jobs *jobs;           /* other jobs on the cluster (jobs.h); NULL: none */
+    struct ty_offload_memory *away; /* [TY_N_OFFLOAD_TIERS] (offload.h); NULL: all is on the GPUs */
+    struct ty_uneven *uneven;       /* [gangs] (uneven.h); NULL: experts get equal loads */
+    struct ty_run_jobs *jobs;       /* other jobs on the cluster (jobs.h); NULL: none */
 };
 
 /* Bytes of states, activations and buffers that the GPU of a rank has room for: what is left of its

@@ -54,7 +54,7 @@ static struct ty_traffic_row *row_for(struct adding *a, const struct ty_op *op)
         return NULL;
     }
     a->rows[a->n] = (struct ty_traffic_row){
-        .group = kind->group, .operation = kind->name, .beside = op->sync == TY_SYNC_LOCAL};
+        .group = kind->group, .operation = kind->name, .to_host = op->sync == TY_SYNC_LOCAL};
     a->grains.nvlink[a->n] = a->grains.net[a->n] = 1;
     return &a->rows[a->n++];
 }

@@ -274,7 +274,7 @@ int ty_run_neighbours(const struct ty_run *run, bool schedules, struct ty_neighb
     if (out->item == NULL) {
         return ty_fail_memory(err);
     }
-    out->no_dice = ty_trial_set_dice_aside(&s.base, tasks_of(run, false));
+    out->no_dice = ty_trial_disable_noise(&s.base, tasks_of(run, false));
     int rc = find(&s, schedules);
     if (rc < 0) {
         return rc == TY_ENOMEM ? ty_fail_memory(err)

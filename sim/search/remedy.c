@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/run/away.h"
+#include "sim/run/offload.h"
 #include "sim/search/trial.h"
 
 /* Tasks to execute, of changes alone and of pairs: some 10 s and 1 s of a core where links are
@@ -143,8 +143,8 @@ struct search {
  * all of it, is ZeRO-3, which has a line of its own. */
 static bool offloads(const struct ty_run *run)
 {
-    return run->away == NULL || run->away[TY_AWAY_HOST].total_B > 0 ||
-           run->away[TY_AWAY_NVME].total_B > 0;
+    return run->away == NULL || run->away[TY_OFFLOAD_HOST].total_B > 0 ||
+           run->away[TY_OFFLOAD_NVME].total_B > 0;
 }
 
 static double least_share(const struct ty_run *run, uint32_t stage, const struct ty_bill *bill)
@@ -367,7 +367,7 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
     s.verdict = ty_run_verdict(run, &bill);
     s.alone.n_jobs = 0;
     s.alone.run.detail = TY_RUN_FLOWS;
-    const bool calm = ty_trial_set_dice_aside(&s.alone, (double)run->lowered.program.n_tasks);
+    const bool calm = ty_trial_disable_noise(&s.alone, (double)run->lowered.program.n_tasks);
     int rc = 0;
     if (!calm && is_like_its_variants(run)) {
         s.seconds = makespan_s(run);

@@ -27,7 +27,7 @@ struct ty_remedies {
 
 /* Plans every single change, and if none of them helps and is cheap pairs, of which those are
  * listed that are faster than any single change. Plans that fit are executed, one member of each
- * gang where members cannot differ, large ones without dice (ty_trial_set_dice_aside). 0, or a
+ * gang where members cannot differ, large ones without dice (ty_trial_disable_noise). 0, or a
  * negative code when the plan as it is cannot be executed. Texts are the arena's. */
 int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_arena *arena,
                     struct ty_err *err);

@@ -18,7 +18,7 @@ struct ty_config ty_trial_config(const struct ty_run *run)
 
 #define TASKS_LARGE 2e6 /* of one run whose dice are set aside */
 
-bool ty_trial_set_dice_aside(struct ty_config *config, double tasks)
+bool ty_trial_disable_noise(struct ty_config *config, double tasks)
 {
     const bool dice = config->run.jitter > 0 || config->run.gpu_spread > 0 ||
                       config->run.slow_hosts > 0 || config->routing.method != TY_TOKENS_BALANCED;
@@ -48,8 +48,8 @@ int ty_trial_step(const struct ty_config *config, double *step_s)
 
 struct trials {
     struct ty_trial *const *trial;
-    struct ty_row_gate gate;
-    struct ty_row_desks desks;
+    struct ty_memory_semaphore gate;
+    struct ty_worker_pool desks;
 };
 
 static double most_held(const struct ty_run *run)
@@ -89,13 +89,13 @@ static bool execute(void *arg, uint32_t i)
     struct trials *all = arg;
     struct ty_trial *t = all->trial[i];
     struct ty_run *run = NULL;
-    struct ty_row_desk *desk = ty_row_desk_take(&all->desks);
+    struct ty_worker *desk = ty_worker_acquire(&all->desks);
     t->rc = desk == NULL ? TY_ENOMEM : ty_run_plan(&run, &t->config, desk->book, NULL);
     if (t->rc == 0) {
         t->rc = ty_row_execute(run, &all->gate, see, t, NULL);
     }
     if (desk != NULL) {
-        ty_row_desk_leave(&all->desks, desk);
+        ty_worker_release(&all->desks, desk);
     }
     return t->rc != TY_ENOMEM && !(all->gate.stop != NULL && *all->gate.stop != 0);
 }
@@ -105,12 +105,12 @@ int ty_trials_execute(const struct ty_run *run, struct ty_trial *const *trial, u
 {
     struct trials all = {.trial = trial};
     int rc = 0;
-    ty_row_gate_init(&all.gate);
+    ty_memory_semaphore_init(&all.gate);
     all.gate.stop = run->progress.stop;
-    ty_row_desks_init(&all.desks, NULL);
+    ty_worker_pool_init(&all.desks, NULL);
     ty_pool_run(0, n, run->threads, execute, &all);
-    ty_row_desks_release(&all.desks);
-    ty_row_gate_release(&all.gate);
+    ty_worker_pool_release(&all.desks);
+    ty_memory_semaphore_release(&all.gate);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         const int its = trial[i]->rc;
         if (its == TY_ENOMEM) {

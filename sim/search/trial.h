@@ -20,7 +20,7 @@ struct ty_config ty_trial_config(const struct ty_run *run);
 
 /* Takes from a plan of so many tasks what makes members of a gang differ by chance, jitter, spread
  * of GPUs and uneven routing, where trials of all members would take too long. Whether it did. */
-bool ty_trial_set_dice_aside(struct ty_config *config, double tasks);
+bool ty_trial_disable_noise(struct ty_config *config, double tasks);
 
 /* Seconds of a step of a configuration, other jobs included. Negative where it cannot be planned or
  * executed. */

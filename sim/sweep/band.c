@@ -127,7 +127,7 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
                           struct ty_uncertain *u, struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_config *config = NULL;
-    struct ty_row_desk *desk = ty_row_desk_take(rows->desks);
+    struct ty_worker *desk = ty_worker_acquire(rows->desks);
     int rc =
         desk == NULL ? ty_fail_memory(err) : ty_row_read(rows, desk, row, NULL, 0, &config, err);
     rc = rc < 0 ? rc : ty_uncertain_read(config, u, arena, err);
@@ -147,7 +147,7 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
     }
     ty_config_free(config);
     if (desk != NULL) {
-        ty_row_desk_leave(rows->desks, desk);
+        ty_worker_release(rows->desks, desk);
     }
     return rc;
 }
@@ -232,8 +232,8 @@ double ty_band_faster(const struct ty_band *a, const struct ty_band *than, doubl
 int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct ty_err *err)
 {
     const struct ty_sweep_table none = {.remark = NULL};
-    struct ty_row_gate gate;
-    struct ty_row_desks desks;
+    struct ty_memory_semaphore gate;
+    struct ty_worker_pool desks;
     const struct ty_row_source rows = {
         .source = *source, .table = &none, .gate = &gate, .desks = &desks};
     if (ty_run_check_model(run, "a band", err) < 0) {
@@ -250,13 +250,13 @@ int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct 
     if (band == NULL) {
         return ty_fail_memory(err);
     }
-    ty_row_gate_init(&gate);
+    ty_memory_semaphore_init(&gate);
     gate.stop = run->progress.stop;
-    ty_row_desks_init(&desks, &rows.source);
+    ty_worker_pool_init(&desks, &rows.source);
     const char *engine = run->sharing == TY_SHARING_ESTIMATED ? "run.engine=sweep" : NULL;
     const int rc = ty_band_find(band, &rows, 0, engine, run->threads, &run->arena, err);
-    ty_row_desks_release(&desks);
-    ty_row_gate_release(&gate);
+    ty_worker_pool_release(&desks);
+    ty_memory_semaphore_release(&gate);
     run->band = rc == 0 ? band : NULL;
     return rc;
 }

@@ -35,33 +35,33 @@ const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const c
 
 /* ---- desks ---- */
 
-void ty_row_desks_init(struct ty_row_desks *desks, const struct ty_source *source)
+void ty_worker_pool_init(struct ty_worker_pool *desks, const struct ty_source *source)
 {
     desks->source = source;
     desks->unused = NULL;
     pthread_mutex_init(&desks->lock, NULL);
 }
 
-static void desk_free(struct ty_row_desk *desk)
+static void desk_free(struct ty_worker *desk)
 {
     ty_config_bases_free(desk->bases);
     ty_price_book_free(desk->book);
     free(desk);
 }
 
-void ty_row_desks_release(struct ty_row_desks *desks)
+void ty_worker_pool_release(struct ty_worker_pool *desks)
 {
     while (desks->unused != NULL) {
-        struct ty_row_desk *desk = desks->unused;
+        struct ty_worker *desk = desks->unused;
         desks->unused = desk->next;
         desk_free(desk);
     }
     pthread_mutex_destroy(&desks->lock);
 }
 
-static struct ty_row_desk *desk_new(const struct ty_source *source)
+static struct ty_worker *desk_new(const struct ty_source *source)
 {
-    struct ty_row_desk *desk = calloc(1, sizeof(*desk));
+    struct ty_worker *desk = calloc(1, sizeof(*desk));
     if (desk == NULL) {
         return NULL;
     }
@@ -74,16 +74,16 @@ static struct ty_row_desk *desk_new(const struct ty_source *source)
     return desk;
 }
 
-struct ty_row_desk *ty_row_desk_take(struct ty_row_desks *desks)
+struct ty_worker *ty_worker_acquire(struct ty_worker_pool *desks)
 {
     pthread_mutex_lock(&desks->lock);
-    struct ty_row_desk *desk = desks->unused;
+    struct ty_worker *desk = desks->unused;
     desks->unused = desk != NULL ? desk->next : NULL;
     pthread_mutex_unlock(&desks->lock);
     return desk != NULL ? desk : desk_new(desks->source);
 }
 
-void ty_row_desk_leave(struct ty_row_desks *desks, struct ty_row_desk *desk)
+void ty_worker_release(struct ty_worker_pool *desks, struct ty_worker *desk)
 {
     pthread_mutex_lock(&desks->lock);
     desk->next = desks->unused;
@@ -93,7 +93,7 @@ void ty_row_desk_leave(struct ty_row_desks *desks, struct ty_row_desk *desk)
 
 /* ---- the gate ---- */
 
-void ty_row_gate_init(struct ty_row_gate *gate)
+void ty_memory_semaphore_init(struct ty_memory_semaphore *gate)
 {
     gate->taken = 0;
     gate->stop = NULL;
@@ -101,14 +101,14 @@ void ty_row_gate_init(struct ty_row_gate *gate)
     pthread_cond_init(&gate->left, NULL);
 }
 
-void ty_row_gate_release(struct ty_row_gate *gate)
+void ty_memory_semaphore_release(struct ty_memory_semaphore *gate)
 {
     pthread_cond_destroy(&gate->left);
     pthread_mutex_destroy(&gate->lock);
 }
 
 /* One run at a time may always go on, so nobody waits for ever. */
-static void enter(struct ty_row_gate *gate, double need, const struct ty_config *config)
+static void enter(struct ty_memory_semaphore *gate, double need, const struct ty_config *config)
 {
     if (gate == NULL) {
         return;
@@ -121,7 +121,7 @@ static void enter(struct ty_row_gate *gate, double need, const struct ty_config 
     pthread_mutex_unlock(&gate->lock);
 }
 
-static void leave(struct ty_row_gate *gate, double need)
+static void leave(struct ty_memory_semaphore *gate, double need)
 {
     if (gate == NULL) {
         return;
@@ -142,7 +142,7 @@ static double takes(const struct ty_run *run)
     return (double)run->arena.total + ty_limit_execution_B(run->config, p, &use);
 }
 
-int ty_row_execute(struct ty_run *run, struct ty_row_gate *gate, ty_row_fn *see, void *arg,
+int ty_row_execute(struct ty_run *run, struct ty_memory_semaphore *gate, ty_row_fn *see, void *arg,
                    struct ty_err *err)
 {
     const double need = takes(run);
@@ -157,7 +157,7 @@ int ty_row_execute(struct ty_run *run, struct ty_row_gate *gate, ty_row_fn *see,
     return rc;
 }
 
-int ty_row_read(const struct ty_row_source *rows, struct ty_row_desk *desk, uint32_t row,
+int ty_row_read(const struct ty_row_source *rows, struct ty_worker *desk, uint32_t row,
                 const char *const *extra, size_t n_extra, struct ty_config **config,
                 struct ty_err *err)
 {
@@ -175,7 +175,7 @@ int ty_row_read(const struct ty_row_source *rows, struct ty_row_desk *desk, uint
 int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
                size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err)
 {
-    struct ty_row_desk *desk = ty_row_desk_take(rows->desks);
+    struct ty_worker *desk = ty_worker_acquire(rows->desks);
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
     if (desk == NULL) {
@@ -189,7 +189,7 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
         rc = ty_row_execute(run, rows->gate, see, arg, err);
     }
     ty_config_free(config);
-    ty_row_desk_leave(rows->desks, desk);
+    ty_worker_release(rows->desks, desk);
     return rc;
 }
 

@@ -72,7 +72,8 @@ static char *make_line(struct ty_sweep_job *job, uint32_t row, struct outcome *o
     if (rc == 0) {
         rc = ty_sweep_bands_find(&job->bands, row, &out->figures, err);
     }
-    if (rc < 0 && ty_is_of_machine(rc)) { /* nothing about the row: it may come out another time */
+    if (rc < 0 &&
+        ty_err_is_transient(rc)) { /* nothing about the row: it may come out another time */
         ty_text_release(t);
         return NULL;
     }

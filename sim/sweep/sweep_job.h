@@ -13,8 +13,8 @@ struct ty_sweep_job {
     struct ty_row_source rows;
     struct ty_sweep_store store;
     pthread_mutex_t lock;
-    struct ty_row_gate gate;
-    struct ty_row_desks desks;
+    struct ty_memory_semaphore gate;
+    struct ty_worker_pool desks;
     struct ty_sweep_summary summary;
     struct ty_sweep_best best;
     struct ty_sweep_bands bands;

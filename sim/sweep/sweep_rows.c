@@ -276,7 +276,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     struct ty_arena arena = {.head = NULL};
     int rc = check_streams(options, err);
     rc = rc < 0 ? rc : ty_source_hold(&job.rows.source, options->crew, &arena, err);
-    ty_row_desks_init(&job.desks, &job.rows.source);
+    ty_worker_pool_init(&job.desks, &job.rows.source);
     rc = rc < 0 ? rc
                 : ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena,
                                  err);
@@ -303,14 +303,14 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     rc = ty_crew_meet(options->crew, rc);
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
-        ty_row_gate_init(&job.gate);
+        ty_memory_semaphore_init(&job.gate);
         rc = sweep(&job, &arena, err);
-        ty_row_gate_release(&job.gate);
+        ty_memory_semaphore_release(&job.gate);
         pthread_mutex_destroy(&job.lock);
     }
     sum_up(&job, rc);
     ty_sweep_bands_release(&job.bands);
-    ty_row_desks_release(&job.desks);
+    ty_worker_pool_release(&job.desks);
     ty_arena_release(&arena);
     return rc;
 }

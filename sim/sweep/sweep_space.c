@@ -42,7 +42,7 @@ static int read_row(const struct space *s, uint32_t row, char message[TY_ROW_MES
                     struct ty_err *err)
 {
     struct ty_config *config = NULL;
-    struct ty_row_desk *desk = ty_row_desk_take(s->rows->desks);
+    struct ty_worker *desk = ty_worker_acquire(s->rows->desks);
     const int rc =
         desk == NULL ? ty_fail_memory(err) : ty_row_read(s->rows, desk, row, NULL, 0, &config, err);
     if (rc < 0) {
@@ -50,7 +50,7 @@ static int read_row(const struct space *s, uint32_t row, char message[TY_ROW_MES
     }
     ty_config_free(config);
     if (desk != NULL) {
-        ty_row_desk_leave(s->rows->desks, desk);
+        ty_worker_release(s->rows->desks, desk);
     }
     return rc;
 }
@@ -94,7 +94,7 @@ static bool look(void *arg, uint32_t row)
     char message[TY_ROW_MESSAGE] = "memory is exhausted";
     struct ty_err *err = ty_err_new();
     const int rc = err != NULL ? read_row(s, row, message, err) : TY_ENOMEM;
-    const bool failed = rc < 0 && ty_is_of_machine(rc);
+    const bool failed = rc < 0 && ty_err_is_transient(rc);
     ty_err_free(err);
     pthread_mutex_lock(&s->lock);
     if (failed) {
@@ -186,7 +186,7 @@ static int tell(struct space *s, uint32_t n, char *why, size_t size, struct ty_e
             return 0;
         }
         const int rc = read_row(s, r->row, message, &refusal);
-        if (rc < 0 && ty_is_of_machine(rc)) {
+        if (rc < 0 && ty_err_is_transient(rc)) {
             return ty_fail(err, rc, "%s", message);
         }
         const char *at = blamed(message, &key);

@@ -379,7 +379,7 @@ static uint32_t first_undone(const struct kineto *k)
     uint32_t first = k->p->n_steps;
     for (uint32_t g = 0; g < k->p->n_gangs; g++) {
         const struct ty_pass *pass = NULL;
-        if (ty_timeline_stuck(k->trace->timeline, g, &pass) != NULL && pass->step < first) {
+        if (ty_timeline_blocked_op(k->trace->timeline, g, &pass) != NULL && pass->step < first) {
             first = pass->step;
         }
     }

@@ -55,7 +55,8 @@ static void push_box(struct collect *c)
 static uint8_t kind_of_gap(const struct collect *c, const struct ty_gap *gap)
 {
     const struct ty_pass *stuck;
-    const bool stands = gap->before == NULL && ty_timeline_stuck(c->t, c->gang, &stuck) != NULL;
+    const bool stands =
+        gap->before == NULL && ty_timeline_blocked_op(c->t, c->gang, &stuck) != NULL;
     const bool unknown = gap->bucket == c->t->program->words->stall &&
                          ty_view_observed(c->t->program, &c->t->program->gangs[c->gang]);
     return (uint8_t)(stands    ? TY_SVG_DEADLOCK

@@ -56,7 +56,7 @@ static char *put_why(char *q, const struct bubbles *b, const struct ty_gap *gap)
     const struct ty_program *p = b->v->program;
     const uint32_t gang = (uint32_t)(b->shown - b->v->shown);
     const struct ty_pass *stuck;
-    if (gap->before == NULL && ty_timeline_stuck(b->v->timeline, gang, &stuck) != NULL) {
+    if (gap->before == NULL && ty_timeline_blocked_op(b->v->timeline, gang, &stuck) != NULL) {
         return ty_put_str(q, "deadlock");
     }
     if (ty_view_observed(p, b->shown->gang)) {

@@ -182,7 +182,7 @@ static void draw_row(struct picture *g, const struct ty_gantt_row *row, char *li
     put_line(out, line, end, g->options->ascii);
     put_line(out, "|", 1, g->options->ascii);
     const struct ty_pass *stuck;
-    const bool is_stuck = ty_timeline_stuck(g->t, row->gang, &stuck) != NULL;
+    const bool is_stuck = ty_timeline_blocked_op(g->t, row->gang, &stuck) != NULL;
     ty_text_add(out, is_stuck && g->to >= g->t->makespan ? " deadlock\n" : "\n");
 }
 

@@ -79,7 +79,8 @@ static void tell_steps(const struct marks *k, const struct ty_view_shown *shown,
 {
     const struct ty_view *v = k->v;
     const struct ty_pass *passes = ty_gang_passes(v->program, shown->gang), *stuck;
-    const bool ends = ty_timeline_stuck(v->timeline, (uint32_t)(shown - v->shown), &stuck) == NULL;
+    const bool ends =
+        ty_timeline_blocked_op(v->timeline, (uint32_t)(shown - v->shown), &stuck) == NULL;
     for (uint32_t first = 0; first < shown->gang->n_passes;) {
         const uint64_t step = passes[first].step;
         const struct ty_view_mark start = {.name = "step start", .key = "step", .number = step};
@@ -99,7 +100,8 @@ static void tell_deadlock(const struct marks *k, const struct ty_view_shown *sho
 {
     const struct ty_view *v = k->v;
     const struct ty_pass *pass;
-    const struct ty_op *op = ty_timeline_stuck(v->timeline, (uint32_t)(shown - v->shown), &pass);
+    const struct ty_op *op =
+        ty_timeline_blocked_op(v->timeline, (uint32_t)(shown - v->shown), &pass);
     char text[TY_VIEW_NAME + 64];
     if (op == NULL) {
         return;

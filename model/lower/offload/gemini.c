@@ -176,7 +176,7 @@ static double record(struct ty_lowering *l, const struct ty_rank_slots *order, d
 {
     struct chunks c = {.n = 0};
     const bool *edge = ty_lower_edges(l, order, l->shape.m);
-    const enum ty_found *found = edge == NULL ? NULL : ty_lower_found(l, order, edge);
+    const enum ty_found *found = edge == NULL ? NULL : ty_lower_gathered_at_pass(l, order, edge);
     if (found == NULL || number_chunks(l, &c) < 0) {
         ty_build_no_memory(&l->b);
         return 0;

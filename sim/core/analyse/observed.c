@@ -13,7 +13,7 @@ struct cursor {
     bool valid;
 };
 
-struct eyes {
+struct observer {
     const struct ty_timeline *t;
     const struct ty_gang *gang;
     uint32_t member;
@@ -22,7 +22,7 @@ struct eyes {
     void *arg;
 };
 
-static void advance(struct eyes *e, uint32_t lane)
+static void advance(struct observer *e, uint32_t lane)
 {
     const struct ty_program *p = e->t->program;
     struct cursor *c = &e->on[lane];
@@ -49,7 +49,7 @@ static void advance(struct eyes *e, uint32_t lane)
 
 /* What runs beside the compute stream at a time, the one that began first; NULL: nothing. *next is
  * when something else begins, if that is sooner. */
-static const struct cursor *running(struct eyes *e, ty_ps now, ty_ps *next)
+static const struct cursor *running(struct observer *e, ty_ps now, ty_ps *next)
 {
     const struct cursor *first = NULL;
     for (uint32_t s = 0; s < e->t->program->n_lanes; s++) {
@@ -70,7 +70,7 @@ static const struct cursor *running(struct eyes *e, ty_ps now, ty_ps *next)
 }
 
 /* A stretch without work on the compute stream; `before` is what ends it, or NULL. */
-static void look(struct eyes *e, ty_ps from, ty_ps to, const struct cursor *before)
+static void look(struct observer *e, ty_ps from, ty_ps to, const struct cursor *before)
 {
     while (from < to) {
         ty_ps next = to;
@@ -91,11 +91,11 @@ static void look(struct eyes *e, ty_ps from, ty_ps to, const struct cursor *befo
 void ty_observed_walk(const struct ty_timeline *timeline, uint32_t gang, uint32_t member,
                       ty_ps over, ty_observed_fn *visit, void *arg)
 {
-    struct eyes e = {.t = timeline,
-                     .gang = &timeline->program->gangs[gang],
-                     .member = member,
-                     .visit = visit,
-                     .arg = arg};
+    struct observer e = {.t = timeline,
+                         .gang = &timeline->program->gangs[gang],
+                         .member = member,
+                         .visit = visit,
+                         .arg = arg};
     const struct cursor *c = &e.on[TY_STREAM_COMPUTE];
     ty_ps until = 0;
     for (uint32_t s = 0; s < timeline->program->n_lanes; s++) {
@@ -120,7 +120,7 @@ static void add(void *arg, uint32_t member, const struct ty_gap *gap)
 void ty_observed_buckets(const struct ty_timeline *timeline, uint32_t gang, uint32_t member,
                          ty_ps over, ty_ps bucket[TY_MAX_BUCKETS])
 {
-    struct eyes e = {.t = timeline, .gang = &timeline->program->gangs[gang], .member = member};
+    struct observer e = {.t = timeline, .gang = &timeline->program->gangs[gang], .member = member};
     const struct cursor *c = &e.on[TY_STREAM_COMPUTE];
     memset(bucket, 0, TY_MAX_BUCKETS * sizeof(*bucket));
     for (advance(&e, TY_STREAM_COMPUTE); c->valid; advance(&e, TY_STREAM_COMPUTE)) {

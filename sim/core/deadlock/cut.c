@@ -240,11 +240,11 @@ int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_halt *halt,
 bool ty_timeline_halts(const struct ty_timeline *timeline, uint32_t gang)
 {
     const struct ty_pass *pass;
-    return ty_timeline_stuck(timeline, gang, &pass) != NULL;
+    return ty_timeline_blocked_op(timeline, gang, &pass) != NULL;
 }
 
-const struct ty_op *ty_timeline_stuck(const struct ty_timeline *timeline, uint32_t gang,
-                                      const struct ty_pass **pass)
+const struct ty_op *ty_timeline_blocked_op(const struct ty_timeline *timeline, uint32_t gang,
+                                           const struct ty_pass **pass)
 {
     if (timeline->halt == NULL) {
         return NULL;

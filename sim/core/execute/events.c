@@ -360,7 +360,7 @@ static void handle(struct ty_events *q, uint32_t lane)
         complete_all(q, lane);
         return;
     case TY_LANE_LEADING:
-        ty_events_lead_over(q, lane);
+        ty_events_latency_elapsed(q, lane);
         return;
     default:
         q->lane[lane].state = TY_LANE_IDLE;

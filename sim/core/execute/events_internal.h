@@ -175,7 +175,7 @@ void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, 
 /* Whether nothing slows down what the rank computes. */
 bool ty_events_full_speed(const struct ty_events *q, uint32_t rank);
 /* The latency of its flow has passed. */
-void ty_events_lead_over(struct ty_events *q, uint32_t lane);
+void ty_events_latency_elapsed(struct ty_events *q, uint32_t lane);
 /* Speeds after all flows that began or ended now. */
 void ty_events_share(struct ty_events *q);
 /* The flow of a lane ends now, not its operation. */

@@ -100,7 +100,7 @@ static void begin_flow(struct ty_events *q, uint32_t lane, const struct ty_flow 
     q->work[lane].since = q->now;
 }
 
-void ty_events_lead_over(struct ty_events *q, uint32_t lane)
+void ty_events_latency_elapsed(struct ty_events *q, uint32_t lane)
 {
     begin_flow(q, lane, flow_at(q, lane));
 }

@@ -118,8 +118,8 @@ bool ty_timeline_halts(const struct ty_timeline *timeline, uint32_t gang);
 
 /* The operation at which a gang is said to stand for ever, and its pass, in the whole program;
  * NULL: it finished. */
-const struct ty_op *ty_timeline_stuck(const struct ty_timeline *timeline, uint32_t gang,
-                                      const struct ty_pass **pass);
+const struct ty_op *ty_timeline_blocked_op(const struct ty_timeline *timeline, uint32_t gang,
+                                           const struct ty_pass **pass);
 
 /* When the last task of gangs first .. first + n - 1 ends; 0: they have none. */
 ty_ps ty_timeline_end(const struct ty_timeline *timeline, uint32_t first, uint32_t n);

@@ -56,7 +56,7 @@ struct ty_plan_answer {
     uint32_t n_pareto;
     struct ty_plan_uneven uneven; /* what dealing layers anew adds to that result */
     bool exact;                   /* nothing of the spaces was left undone */
-    bool no_dice;                 /* chance was set aside (ty_trial_set_dice_aside) */
+    bool no_dice;                 /* chance was set aside (ty_trial_disable_noise) */
     uint32_t shard, n_shards;     /* rows i with i mod n_shards = shard; 0 of 1: all */
     double seconds;               /* that it took */
     struct ty_arena arena;

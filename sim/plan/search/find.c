@@ -116,7 +116,7 @@ static int read_result(struct ty_plan_result *r, const struct ty_plan_options *o
     if (rc < 0) {
         return rc;
     }
-    a->no_dice = ty_trial_set_dice_aside(r->base, INFINITY);
+    a->no_dice = ty_trial_disable_noise(r->base, INFINITY);
     return ty_plan_space(&r->space, r->base, &source, options->over, options->n_over, &r->arena,
                          err);
 }

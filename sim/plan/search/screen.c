@@ -3,13 +3,13 @@
 
 #include "sim/plan/bound.h"
 #include "sim/plan/verdict.h"
-#include "sim/run/away.h"
+#include "sim/run/offload.h"
 #include "sim/run/bill.h"
 
 /* The bill of what is beside the GPUs, where that is what does not fit. */
 static void put_away(const struct ty_run *run, struct ty_plan_screen *out)
 {
-    const struct ty_away_bill *beside = ty_run_away_short(run);
+    const struct ty_offload_memory *beside = ty_run_offload_short(run);
     if (beside != NULL && out->peak_B <= out->capacity_B) {
         out->peak_B = beside->total_B;
         out->capacity_B = beside->capacity_B;

@@ -12,7 +12,7 @@ void ty_plan_tools_init(struct ty_plan_tools *tools, const struct ty_config *bas
 {
     *tools = (struct ty_plan_tools){.base = base};
     pthread_mutex_init(&tools->lock, NULL);
-    ty_row_gate_init(&tools->gate);
+    ty_memory_semaphore_init(&tools->gate);
 }
 
 static void release(struct ty_plan_tool *tool)
@@ -30,7 +30,7 @@ void ty_plan_tools_release(struct ty_plan_tools *tools)
         tools->idle = next;
     }
     pthread_mutex_destroy(&tools->lock);
-    ty_row_gate_release(&tools->gate);
+    ty_memory_semaphore_release(&tools->gate);
 }
 
 static struct ty_plan_tool *make(const struct ty_config *base)
@@ -83,7 +83,7 @@ static void see(const struct ty_run *run, void *arg)
 }
 
 int ty_plan_simulate_with(const struct ty_plan_space *space, uint32_t point,
-                          struct ty_plan_tool *tool, struct ty_row_gate *gate,
+                          struct ty_plan_tool *tool, struct ty_memory_semaphore *gate,
                           struct ty_plan_row *row, struct ty_err *err)
 {
     struct ty_config config;

@@ -21,7 +21,7 @@ struct ty_plan_tools {
     const struct ty_config *base;
     struct ty_plan_tool *idle;
     pthread_mutex_t lock;
-    struct ty_row_gate gate; /* runs beside each other take no more than there is */
+    struct ty_memory_semaphore gate; /* runs beside each other take no more than there is */
 };
 
 void ty_plan_tools_init(struct ty_plan_tools *tools, const struct ty_config *base);
@@ -33,7 +33,7 @@ void ty_plan_tools_give(struct ty_plan_tools *tools, struct ty_plan_tool *tool);
 
 /* Simulates a point, behind the gate (NULL: at once); its number is the caller's. */
 int ty_plan_simulate_with(const struct ty_plan_space *space, uint32_t point,
-                          struct ty_plan_tool *tool, struct ty_row_gate *gate,
+                          struct ty_plan_tool *tool, struct ty_memory_semaphore *gate,
                           struct ty_plan_row *row, struct ty_err *err);
 
 #endif

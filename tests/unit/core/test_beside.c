@@ -113,7 +113,7 @@ START_TEST(where_one_stopped_the_whole_is_cut_there)
             ck_assert_uint_eq(both.program->gangs[g].n_passes, kept);
             const bool over =
                 first || s.program[1].gangs[g - s.program[0].n_gangs].n_passes <= kept;
-            ck_assert_int_eq(ty_timeline_stuck(&both, g, &pass) == NULL, over);
+            ck_assert_int_eq(ty_timeline_blocked_op(&both, g, &pass) == NULL, over);
         }
         ck_assert_uint_eq(both.makespan,
                           cut.makespan > s.alone[0].makespan ? cut.makespan : s.alone[0].makespan);

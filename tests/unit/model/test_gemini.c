@@ -6,7 +6,7 @@
 
 #include "model/lower/offload/belady.h"
 #include "sim/base/arena.h"
-#include "sim/run/away.h"
+#include "sim/run/offload.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
@@ -272,7 +272,7 @@ START_TEST(what_a_node_has_no_room_for_lives_on_its_drives)
         const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
         const struct ty_away_bytes *away = &plan->away;
         const double all = plan->params / q.config->layout.data;
-        ck_assert_ptr_null(ty_run_away_short(q.run));
+        ck_assert_ptr_null(ty_run_offload_short(q.run));
         ck_assert_double_eq_tol(
             plan->states.optimizer + away->host.optimizer + away->nvme.optimizer, 12 * all, 1);
         const double drive = moved_of(&q).drive - 2 * away->nvme.optimizer;
@@ -282,7 +282,7 @@ START_TEST(what_a_node_has_no_room_for_lives_on_its_drives)
         states += away->nvme.optimizer > 0 && away->nvme.weights <= 0;
         weights += away->nvme.weights > 0;
         /* no more goes than has to, but for the last chunk */
-        ck_assert(moved_of(&q).drive <= 0 || q.run->away[TY_AWAY_HOST].total_B > 0.9e9 * GB);
+        ck_assert(moved_of(&q).drive <= 0 || q.run->away[TY_OFFLOAD_HOST].total_B > 0.9e9 * GB);
         ck_assert_double_le(moved_of(&q).drive, before_B);
         ck_assert_double_le(q.figures.step_s, before_s);
         before_B = moved_of(&q).drive;
@@ -310,8 +310,8 @@ START_TEST(drives_for_nothing_and_for_everything)
     b = quick_run(job, NULL, tight[1]);
     ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
     ck_assert_double_eq_tol(moved_of(&a).drive, moved_of(&b).drive, 1);
-    ck_assert_double_eq_tol(a.run->away[TY_AWAY_HOST].pinned_B, b.run->away[TY_AWAY_HOST].pinned_B,
-                            1);
+    ck_assert_double_eq_tol(a.run->away[TY_OFFLOAD_HOST].pinned_B,
+                            b.run->away[TY_OFFLOAD_HOST].pinned_B, 1);
     quick_run_free(&a);
     quick_run_free(&b);
 }
@@ -325,19 +325,19 @@ START_TEST(stages_share_a_node_and_tiers_have_verdicts)
         "layout.pipeline=2",        "layout.global_batch=16",       "cluster.host=70 GB",
         "layout.offload_room=20 %", "framework.zero_in_pipeline=3", NULL};
     struct quick_run q = quick_run(job, NULL, deep);
-    ck_assert_ptr_null(ty_run_away_short(q.run));
+    ck_assert_ptr_null(ty_run_offload_short(q.run));
     for (uint32_t stage = 0; stage < 2; stage++) {
         ck_assert_double_gt(q.run->lowered.stage[stage].away.nvme.optimizer, 0);
     }
-    ck_assert_double_gt(q.run->away[TY_AWAY_HOST].total_B, 0.9 * 70e9);
+    ck_assert_double_gt(q.run->away[TY_OFFLOAD_HOST].total_B, 0.9 * 70e9);
     quick_run_free(&q);
     quick_run_demand_same(job, deep);
     static const char *const tier[] = {"nvme", "host"};
     static const char *const drives[] = {"cluster.nvme=10 GB", "cluster.nvme.capacity=none"};
     for (size_t i = 0; i < TY_COUNT(tier); i++) {
         q = quick_run(job, NULL, SETS(drives[i], "cluster.host=20 GB", "layout.offload_room=20 %"));
-        ck_assert_ptr_nonnull(ty_run_away_short(q.run));
-        ck_assert_str_eq(ty_run_away_short(q.run)->tier, tier[i]);
+        ck_assert_ptr_nonnull(ty_run_offload_short(q.run));
+        ck_assert_str_eq(ty_run_offload_short(q.run)->tier, tier[i]);
         quick_run_free(&q);
     }
 }

@@ -178,7 +178,7 @@ START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
                     1.05e-3 / total(free_run.forward), 1e-12);
         ck_assert_double_eq(held.forward[op].flops, free_run.forward[op].flops);
     }
-    waits.seconds[2][TY_AFTER_FORWARD] = 0.25e-3; /* counts, and is not stretched */
+    waits.seconds[2][TY_AFTER_FORWARD] = 0.25e-3; /* counts, and is not slowed_by_overlap */
     waits.seconds[2][TY_BEFORE_DGRAD] = 2e-3;
     layer_times_with(&small.cluster, &small.arch, &small.layout, &waits, &held);
     assert_near(total(held.forward), 0.8e-3, 1e-12);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/run/away.h"
+#include "sim/run/offload.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
@@ -148,7 +148,7 @@ START_TEST(activations_go_and_come_back_once)
         struct ty_bill before, after;
         ck_assert_double_eq_tol(m.down, k * kept, 1);
         ck_assert_double_eq_tol(m.up, k * kept, 1);
-        ck_assert_double_eq_tol(away.run->away[TY_AWAY_HOST].activations_B, 8 * kept, 8);
+        ck_assert_double_eq_tol(away.run->away[TY_OFFLOAD_HOST].activations_B, 8 * kept, 8);
         ty_run_fullest(here.run, &before);
         ty_run_fullest(away.run, &after);
         ck_assert_double_lt(after.total_B, before.total_B);
@@ -175,17 +175,17 @@ START_TEST(activations_on_drives_are_written_and_read_once)
                       SETS(batch, "layout.offload_activations=nvme", "cluster.nvme.read=100 TB/s",
                            "cluster.nvme.write=100 TB/s", "cluster.host.bandwidth=100 TB/s"));
         const struct moved m = moved_of(&far), host = moved_of(&near);
-        const struct ty_away_bill *bill = far.run->away;
+        const struct ty_offload_memory *bill = far.run->away;
         ck_assert_double_gt(m.down, 0);
         ck_assert_double_eq_tol(m.down, host.down, 1);
         ck_assert_double_eq_tol(m.up, m.down, 1);
         ck_assert_double_eq_tol(m.read, m.down, 1);
         ck_assert_double_eq_tol(m.written, m.down, 1);
-        ck_assert_double_eq_tol(bill[TY_AWAY_NVME].activations_B,
-                                near.run->away[TY_AWAY_HOST].activations_B, 1);
-        ck_assert_double_eq(bill[TY_AWAY_HOST].activations_B, 0);
-        ck_assert_double_gt(bill[TY_AWAY_HOST].pinned_B, 0);
-        ck_assert_double_lt(bill[TY_AWAY_HOST].total_B, bill[TY_AWAY_NVME].total_B);
+        ck_assert_double_eq_tol(bill[TY_OFFLOAD_NVME].activations_B,
+                                near.run->away[TY_OFFLOAD_HOST].activations_B, 1);
+        ck_assert_double_eq(bill[TY_OFFLOAD_HOST].activations_B, 0);
+        ck_assert_double_gt(bill[TY_OFFLOAD_HOST].pinned_B, 0);
+        ck_assert_double_lt(bill[TY_OFFLOAD_HOST].total_B, bill[TY_OFFLOAD_NVME].total_B);
         ck_assert_double_gt(far.figures.step_s, 1.1 * near.figures.step_s);
         ck_assert_double_le(fast.figures.step_s, 1.01 * near.figures.step_s);
         quick_run_free(&near);

@@ -29,7 +29,7 @@ struct place {
     char path[192];
     struct ty_sweep_table table;
     struct ty_row_source rows;
-    struct ty_row_desks desks;
+    struct ty_worker_pool desks;
     struct ty_arena arena;
 };
 
@@ -44,12 +44,12 @@ static void enter(struct place *p, const char *more)
               fclose(file) == 0);
     p->rows =
         (struct ty_row_source){.source = {.path = p->path}, .table = &p->table, .desks = &p->desks};
-    ty_row_desks_init(&p->desks, &p->rows.source);
+    ty_worker_pool_init(&p->desks, &p->rows.source);
 }
 
 static void leave(struct place *p)
 {
-    ty_row_desks_release(&p->desks);
+    ty_worker_pool_release(&p->desks);
     ty_arena_release(&p->arena);
     temp_dir_remove(&p->dir);
 }
@@ -59,13 +59,13 @@ static struct ty_band band_of(struct place *p, const char *set)
     struct ty_band band;
     struct ty_err err = TY_ERR_NONE;
     struct ty_row_source rows = p->rows;
-    struct ty_row_desks desks;
+    struct ty_worker_pool desks;
     rows.source.sets = &set;
     rows.source.n_sets = set != NULL;
     rows.desks = &desks;
-    ty_row_desks_init(&desks, &rows.source);
+    ty_worker_pool_init(&desks, &rows.source);
     ck_assert_msg(ty_band_find(&band, &rows, 0, NULL, 2, &p->arena, &err) == 0, "%s", err.text);
-    ty_row_desks_release(&desks);
+    ty_worker_pool_release(&desks);
     return band;
 }
 

@@ -81,10 +81,10 @@ static uint32_t check(const char *text, uint32_t n)
     (void)snprintf(path, sizeof(path), "%s", temp_dir_file(&dir, "run.yaml"));
     FILE *file = fopen(path, "w");
     ck_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
-    struct ty_row_desks used, fresh;
+    struct ty_worker_pool used, fresh;
     struct ty_row_source kept = {.source = {.path = path}, .table = &none, .desks = &used};
     struct ty_row_source alone = {.source = {.path = path}, .table = &none, .desks = &fresh};
-    ty_row_desks_init(&used, &kept.source);
+    ty_worker_pool_init(&used, &kept.source);
     for (uint64_t i = 0; i < n; i++) {
         char set[4][64];
         const char *sets[4];
@@ -94,14 +94,14 @@ static uint32_t check(const char *text, uint32_t n)
             (void)snprintf(set[k], sizeof(set[k]), "%s=%s", key[0], key[1 + (which >> 32) % 4]);
             sets[k] = set[k];
         }
-        ty_row_desks_init(&fresh, &alone.source);
+        ty_worker_pool_init(&fresh, &alone.source);
         const struct answer a = answer_of(&kept, sets, 4), b = answer_of(&alone, sets, 4);
-        ty_row_desks_release(&fresh);
+        ty_worker_pool_release(&fresh);
         ck_assert_msg(memcmp(&a, &b, sizeof(a)) == 0, "row %u: %s %s %s %s: %s, %s", (unsigned)i,
                       set[0], set[1], set[2], set[3], a.message, b.message);
         right += a.rc == 0;
     }
-    ty_row_desks_release(&used);
+    ty_worker_pool_release(&used);
     temp_dir_remove(&dir);
     return right;
 }

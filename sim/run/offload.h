@@ -1,18 +1,18 @@
-/* away.h - what a job keeps beside its GPUs, in the memory and on the drives of a node, and whether
+/* offload.h - what a job keeps beside its GPUs, in the memory and on the drives of a node, and whether
  * that fits. */
-#ifndef TY_RUN_AWAY_H
-#define TY_RUN_AWAY_H
+#ifndef TY_RUN_OFFLOAD_H
+#define TY_RUN_OFFLOAD_H
 
 #include "sim/run/bill.h"
 
-enum ty_away_tier {
-    TY_AWAY_HOST,
-    TY_AWAY_NVME,
-    TY_N_AWAY
+enum ty_offload_tier {
+    TY_OFFLOAD_HOST,
+    TY_OFFLOAD_NVME,
+    TY_N_OFFLOAD_TIERS
 };
 
 /* Of the node that has most of it. */
-struct ty_away_bill {
+struct ty_offload_memory {
     const char *tier; /* "host", "nvme" */
     const char *key;  /* of the cluster: how much of it a node has */
     double weights_B, grads_B, optimizer_B, activations_B, pinned_B, total_B;
@@ -21,13 +21,13 @@ struct ty_away_bill {
 };
 
 /* Of both tiers, into run->away; NULL where nothing is kept there. 0 or TY_ENOMEM. */
-int ty_run_find_away(struct ty_run *run, struct ty_err *err);
+int ty_run_find_offload(struct ty_run *run, struct ty_err *err);
 
 /* Of the states that ranks of each stage have in the memory of their nodes, the share that there is
  * room for on all of these: 0..1 into share[stages]. 0 or TY_ENOMEM. */
 int ty_run_host_shares(const struct ty_run *run, double *share, struct ty_err *err);
 
 /* Whether all of it fits, and the first tier that it does not fit in; NULL: it does. */
-const struct ty_away_bill *ty_run_away_short(const struct ty_run *run);
+const struct ty_offload_memory *ty_run_offload_short(const struct ty_run *run);
 
 #endif
