@@ -1,5 +1,6 @@
-/* routing.c - see routing.h. Draws are GSL's, from a generator that begins anew for every layer,
- * and for every group of it: who asks first changes nothing. */
+/* routing.c - draws or reads the share of tokens that each expert gets. Draws are GSL's, from a
+ * generator that begins anew for every layer, and for every group of it: who asks first changes
+ * nothing. */
 #include "model/routing.h"
 
 #include <math.h>

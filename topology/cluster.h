@@ -1,4 +1,4 @@
-/* cluster.h - the machine: GPUs, the links between them, and how well they do in practice.
+/* cluster.h - the machine as data: GPUs, the links between them, and how well they do in practice.
  *
  * Filled from the `cluster` section: a cluster preset names a GPU preset, keys beside the preset
  * override either. Every member is a key of the section (ty_cluster_fields). All bandwidths are per

@@ -1,4 +1,4 @@
-/* rank_file.c - see rank_file.h. */
+/* rank_file.c - reads a file of `rank node.gpu` lines. */
 #include "topology/rank_file.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* buckets.c - see buckets.h. */
+/* buckets.c - cuts the gradients of a stage into buckets. */
 #include "model/block/buckets.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* flops.c - see flops.h. Work is counted from the lists of operators, of a rank that has it all. */
+/* flops.c - counts the model FLOPs of a token from the lists of operators. Work is counted from
+ * the lists of operators, of a rank that has it all. */
 #include "model/block/flops.h"
 
 /* Scores and their product with the values, forward, per token, of a layer. */

@@ -1,4 +1,4 @@
-/* kernel.c - see kernel.h. */
+/* kernel.c - looks up and computes the time of one kernel on one GPU. */
 #include "model/kernel/kernel_internal.h"
 
 struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,

@@ -1,4 +1,4 @@
-/* program.c - see program.h.
+/* program.c - turns a schedule alone into a program with one task per pass.
  *
  * Every atom is a pass with one computation. An overlapped slot becomes two passes: the forward
  * half takes both messages and sends none, the backward half sends both, so that nothing starts

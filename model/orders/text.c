@@ -1,4 +1,6 @@
-/* text.c - "rank 0: F0.0 F1.0^ (F2.0|B0.0) W0.0#1": one line in, one line out.
+/* text.c - reads and writes an order as text, a line per rank:
+ *
+ *     rank 0: F0.0 F1.0^ (F2.0|B0.0) W0.0#1
  *
  * A wrong word is reported and stepped over, so that one reading finds all of them. */
 #include "model/orders/text.h"

@@ -1,4 +1,4 @@
-/* edges.c - see edges.h. */
+/* edges.c - lists the messages between virtual stages. */
 #include "model/schedule/edges.h"
 
 static uint16_t add(struct ty_builder *b, const char *name, uint32_t from, uint32_t to,

@@ -1,4 +1,4 @@
-/* formulas.c - see formulas.h. */
+/* formulas.c - gives the closed forms that several schedules share. */
 #include "model/schedule/formulas.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* steady.c - see steady.h. */
+/* steady.c - builds the orders of 1F1B and its variants from two answers. */
 #include "model/schedule/steady.h"
 
 void ty_sched_steady(const struct ty_sched *sched, const struct ty_sched_shape *shape,

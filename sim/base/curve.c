@@ -1,4 +1,4 @@
-/* curve.c - see curve.h.
+/* curve.c - evaluates a measured curve: a monotone cubic in logarithms (Steffen).
  *
  * Steffen's curve is a cubic between neighbours with one slope at each point; the slopes are all
  * that is asked of GSL. Reading is the textbook form of such a cubic (Hermite).

@@ -1,4 +1,4 @@
-/* file.c - see file.h. */
+/* file.c - reads and writes whole files, and renames those that are complete. */
 #define _GNU_SOURCE /* renameat2 */
 #include "sim/base/file.h"
 

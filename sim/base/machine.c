@@ -1,5 +1,6 @@
-/* machine.c - see machine.h. Control groups: Linux, Documentation/admin-guide/cgroup-v2.rst
- * (memory.max) and cgroup-v1/memory.rst (memory.limit_in_bytes, about 2^63 when there is none). */
+/* machine.c - asks the operating system how much memory this process may use. Control
+ * groups: Linux, Documentation/admin-guide/cgroup-v2.rst (memory.max) and
+ * cgroup-v1/memory.rst (memory.limit_in_bytes, about 2^63 when there is none). */
 #define _DEFAULT_SOURCE /* madvise */
 #include "sim/base/machine.h"
 

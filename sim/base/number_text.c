@@ -1,4 +1,4 @@
-/* number_text.c - see number_text.h. */
+/* number_text.c - converts numbers from and to text with a decimal point in any locale. */
 #include "sim/base/number_text.h"
 
 #include <locale.h>

@@ -1,4 +1,5 @@
-/* pool.c - see pool.h. The calling thread works too; without further threads it does all. */
+/* pool.c - hands independent pieces of work to threads. The calling thread works too; without
+ * further threads it does all. */
 #include "sim/base/pool.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* sum.c - see sum.h. */
+/* sum.c - adds many equal terms with the rounding that a loop would have. */
 #include "sim/base/sum.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* utf8.c - see utf8.h. */
+/* utf8.c - decodes and checks UTF-8, and replaces what a terminal should not get. */
 #include "sim/base/utf8.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* words.c - see words.h. */
+/* words.c - formats counts, seconds, bytes and shares for reports. */
 #include "sim/base/words.h"
 
 #include <math.h>

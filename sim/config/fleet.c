@@ -1,4 +1,4 @@
-/* fleet.c - see fleet.h. */
+/* fleet.c - reads and checks the `fleet` section. */
 #include "sim/config/fleet.h"
 
 #define ROW(key_, type_, ...) TY_FIELD(struct ty_fleet_options, #key_, key_, type_, __VA_ARGS__)

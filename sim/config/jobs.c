@@ -1,4 +1,4 @@
-/* jobs.c - see jobs.h.
+/* jobs.c - reads the jobs of a run file, each as a configuration of its own.
  *
  * A job is read like a run file with overlays: the weakest source is the run file (and its
  * overlays) without what a job has for itself, then the file that the entry names, then the entry.

@@ -1,4 +1,4 @@
-/* measured.c - see measured.h. */
+/* measured.c - loads the tables of measurements that a run file names. */
 #include "sim/config/measured.h"
 
 #include <string.h>

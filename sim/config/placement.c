@@ -1,4 +1,4 @@
-/* placement.c - see placement.h. */
+/* placement.c - assigns the ranks of a job to GPUs of the cluster. */
 #include "sim/config/placement.h"
 
 #include "sim/base/noise.h"

@@ -1,4 +1,4 @@
-/* stack.c - see stack.h. */
+/* stack.c - names the training framework of a run and who chose it. */
 #include "sim/config/stack.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* uncertainty.c - see uncertainty.h. */
+/* uncertainty.c - reads the `uncertainty` section and checks what its rows name. */
 #include "sim/config/uncertainty.h"
 
 #include <gsl/gsl_eigen.h>

@@ -1,4 +1,4 @@
-/* vary.c - see vary.h.
+/* vary.c - copies a configuration with other values for a few keys.
  *
  * What a setting touches decides what is done again. Keys that choose presets or files choose the
  * base. Of a section with any other setting the values are put back to what was given, and it is

@@ -1,4 +1,4 @@
-/* csv.c - see csv.h. */
+/* csv.c - reads a table of text cells with libcsv. */
 #include "sim/document/csv.h"
 
 #include <csv.h>

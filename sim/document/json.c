@@ -1,4 +1,4 @@
-/* json.c - see json.h. */
+/* json.c - writes JSON, and formats its numbers and strings. */
 #include "sim/document/json.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* away.c - the memory and the drives of a node, and what its ranks keep there.
+/* offload.c - the memory and the drives of a node, and what its ranks keep there.
  *
  * Ranks of several stages share a node: what it holds is the sum over all of them. */
 #include "sim/run/offload.h"

@@ -1,5 +1,4 @@
-/* offload.h - what a job keeps beside its GPUs, in the memory and on the drives of a node, and whether
- * that fits. */
+/* offload.h - what jobs keep in the memory and on the drives of its nodes, and if it fits. */
 #ifndef TY_RUN_OFFLOAD_H
 #define TY_RUN_OFFLOAD_H
 

@@ -12,6 +12,7 @@ import unittest.mock
 
 import complexity
 import extending
+import ideas
 import layers
 import links
 import sizes
@@ -80,12 +81,6 @@ class Layers(unittest.TestCase):
         self.assertEqual(self.violations({"sim/new/a.c": ""}),
                          ["sim/new/a.c: no layer is stated for sim/new"])
 
-    def test_a_folder_with_too_many_files_is_told(self):
-        files = {f"model/{i}.c": "" for i in range(layers.FILES)}
-        self.assertEqual(self.violations({**files, "model/more.h": ""}), [])
-        self.assertEqual(self.violations({**files, "model/more.c": ""}),
-                         ["model: 26 .c files, limit 25"])
-
     def test_the_own_header_comes_first(self):
         self.assertEqual(self.violations({"model/a.h": "", "model/a.c":
                                           '#include <math.h>\n\n#include "model/a.h"\n'}),
@@ -150,6 +145,30 @@ class Extending(unittest.TestCase):
     def test_a_table_without_rows_is_told(self):
         self.assertEqual(self.told({"traces/out/writer.h": ""}),
                          ["traces/out/writer.h: no row of a trace format"])
+
+
+class Ideas(unittest.TestCase):
+    def told(self, text, path="topology/a.c"):
+        return [line.split(": ", 1)[1] for line in ideas.nameless(pathlib.PurePosixPath(path), text)]
+
+    def test_a_head_that_names_its_idea_passes(self):
+        for text in ("/* a.c - how ranks meet. */\n", "/* a.c - one forward, one backward.\n *\n * See b.h. */",
+                     "/* a.c - how ranks of\n * stages meet; see b.h. */"):
+            self.assertEqual(self.told(text), [], text)
+        self.assertEqual(ideas.idea("a.c", "/* a.c - how ranks of\n * stages meet; see b.h. */"),
+                         "how ranks of stages meet")
+
+    def test_a_head_without_an_idea_is_told(self):
+        wrong = "begins with no comment `a.c - its idea.`"
+        for text in ("int x;", "/* b.c - how ranks meet. */", "/* How ranks meet. */", ""):
+            self.assertEqual(self.told(text), [wrong], text)
+        self.assertEqual(self.told("/* a.c - see a.h. */"), ["'see a.h' names no idea"])
+        self.assertEqual(self.told("/* a.c - see a.h. Rows come first. */"), ["'see a.h' names no idea"])
+        self.assertEqual(self.told("/* a.c - the rest. */"), ["'the rest' names no idea"])
+
+    def test_a_folder_without_a_row_is_told(self):
+        self.assertEqual(ideas.unlisted({"a", "b", "c/d"}, "| `a` | x |\n| `e`, `b` | `c/d` |\n"),
+                         ["docs/ARCHITECTURE.md: no row for c/d"])
 
 
 class Sizes(unittest.TestCase):

@@ -1,4 +1,4 @@
-/* exchange.c - see exchange.h.
+/* exchange.c - counts the copies of tokens that experts need on other ranks, and times them.
  *
  * By node, with n ranks on k nodes, g of them on each, b bytes of tokens a rank:
  *

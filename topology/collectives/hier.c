@@ -1,4 +1,4 @@
-/* hier.c - hierarchical all-reduce: NVLink does the gathering, each NIC a slice of the sum.
+/* hier.c - hierarchical all-reduce in three steps: NVLink gathers, each NIC sums a slice.
  *
  *     1  reduce-scatter in every node        each of g ranks holds S/g of its node's sum
  *     2  all-reduce of that slice over the k ranks with the same place in their nodes (a ring)

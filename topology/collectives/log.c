@@ -1,4 +1,4 @@
-/* log.c - see log.h.
+/* log.c - reads the rows of an nccl-tests log.
  *
  *     # Collective test starting: all_reduce_perf              newer versions only
  *     #  Rank  0 Group  0 Pid   3141 on node-a device  0 [0x07] NVIDIA A100-SXM4-80GB

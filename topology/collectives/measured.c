@@ -1,4 +1,4 @@
-/* measured.c - see measured.h.
+/* measured.c - looks up and interpolates measured times of collectives.
  *
  * Latency and transfer are told apart by the fit, for those who ask; their sum is the measured
  * time. The log does not say which links the bytes take: that is left to the model of the group. */

@@ -1,4 +1,4 @@
-/* pairs.c - see pairs.h.
+/* pairs.c - finds the rings that links between pairs of GPUs close.
  *
  * A ring is laid GPU by GPU, lowest first, over links that are left; when it closes, the next one
  * is begun; where none closes, the last step is taken back. No more rings than links leave the

@@ -1,4 +1,4 @@
-/* protocol.c - see protocol.h. */
+/* protocol.c - times rings and trees under NCCL's protocols. */
 #include "topology/collectives/protocol.h"
 
 #include <math.h>

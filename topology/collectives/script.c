@@ -1,4 +1,4 @@
-/* script.c - see script.h. */
+/* script.c - sorts the messages of a collective by sender, with what each waits for. */
 #include "topology/collectives/script.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* tiers.c - see tiers.h.
+/* tiers.c - the links on which GPUs, host memory and drives of a node exchange bytes.
  *
  * Buffers of a rank are pinned in the memory of its GPU's socket. An update is the work of all
  * processors of a node, on memory of all sockets: one rank alone gets what they have (Ren et al.

@@ -1,4 +1,4 @@
-/* beside.c - see beside.h. */
+/* beside.c - puts the timelines of separate runs on one clock. */
 #include "sim/core/analyse/beside.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* crit.c - see crit.h. */
+/* crit.c - walks the critical path back from the last task. */
 #include "sim/core/analyse/crit.h"
 #include "sim/core/program/peers.h"
 

@@ -1,4 +1,5 @@
-/* observed.c - see observed.h. A cursor on each stream, all moved along by the compute stream. */
+/* observed.c - attributes the time of a rank from its slices alone. A cursor on each stream, all
+ * moved along by the compute stream. */
 #include "sim/core/analyse/observed.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* autopsy.c - see autopsy.h. */
+/* autopsy.c - follows who waits for whom until the chain closes or ends. */
 #include "sim/core/deadlock/autopsy.h"
 
 /* Whether the operation at x is issued before that at y. */

@@ -1,4 +1,4 @@
-/* fronts.c - see fronts.h.
+/* fronts.c - advances each stream of a gang as far as it gets by itself.
  *
  * An operation waits for events as last recorded before it in issue order. While streams run ahead
  * of each other an event may have been recorded again by then, or not often enough; so what is

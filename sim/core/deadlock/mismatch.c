@@ -1,4 +1,4 @@
-/* mismatch.c - see mismatch.h.
+/* mismatch.c - compares what partners of messages and collectives issue.
  *
  * All messages and meetings are listed once, gang by gang in the order of issue. The lists of the
  * two sides of a communicator are then walked side by side: messages that only one side knows are

@@ -1,4 +1,4 @@
-/* stall.c - see stall.h.
+/* stall.c - finds the operation at which each stream of a stuck program stands.
  *
  * Most programs finish when every gang simply executes what it issues in that order, whatever the
  * stream, and that is tried first. Where it leads nowhere, streams go round what stands on others

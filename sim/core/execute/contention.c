@@ -1,4 +1,4 @@
-/* contention.c - see contention.h. */
+/* contention.c - finds the links that can be asked for more than they carry. */
 #include "sim/core/execute/contention.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* fold.c - see fold.h. */
+/* fold.c - makes a program with one member per gang, where members cannot differ. */
 #include "sim/core/execute/fold.h"
 
 #include <string.h>

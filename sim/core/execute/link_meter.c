@@ -1,4 +1,4 @@
-/* link_meter.c - see link_meter.h. */
+/* link_meter.c - records the load of contended links while messages are played. */
 #include "sim/core/execute/link_meter.h"
 
 struct gauge {

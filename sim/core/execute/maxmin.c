@@ -1,4 +1,4 @@
-/* maxmin.c - see maxmin.h.
+/* maxmin.c - keeps the graph of flows and links, and finds what a change affects.
  *
  * A use is a node of two lists: the uses of its link, and, while the link is crowded, the crowded
  * uses of its flow. A link is crowded when its flows at full speed would ask more than it has. Only

@@ -1,4 +1,5 @@
-/* merge.c - see merge.h. Rows are copied with their indices moved behind those that are there. */
+/* merge.c - copies several programs on the same links into one. Rows are copied with their
+ * indices moved behind those that are there. */
 #include "sim/core/program/merge.h"
 
 /* Rows before those of the part at hand. */

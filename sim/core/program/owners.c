@@ -1,4 +1,5 @@
-/* owners.c - see owners.h. Blocks are looked at once per gang, however many passes use them. */
+/* owners.c - finds the members that start the flows of each kind of operation. Blocks are looked
+ * at once per gang, however many passes use them. */
 #include "sim/core/program/owners.h"
 
 struct search {

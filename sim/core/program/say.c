@@ -1,4 +1,4 @@
-/* say.c - see say.h. */
+/* say.c - names gangs, passes and operations in messages about a program. */
 #include "sim/core/program/say.h"
 
 #include <stdio.h>
