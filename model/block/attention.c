@@ -11,7 +11,7 @@
  * in memory: probabilities e a s, with dropout the dropped ones and a mask (e + 1) a s, made of
  * framework operators the 32-bit result of the softmax as well, 4 a s; flash attention: logarithms
  * of the sums of exponentials, 4 a. Source: Korthikanti et al. 2022, table 2. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 static bool is_flash(const struct ty_arch *arch)
 {

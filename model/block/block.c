@@ -1,5 +1,5 @@
 /* block.c - the pieces that lists of operators are put together from. See block.h. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 #include <assert.h>
 #include <math.h>

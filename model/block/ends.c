@@ -1,5 +1,5 @@
 /* ends.c - the ends of a model: the embedding; final norm, logits and loss. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 /* Of the rank's own tokens, behind the sum of the parts of the vocabulary. */
 static void embedding_norm(struct ty_block_maker *b)

@@ -17,7 +17,7 @@
  * reads e h, what it gives and what the activation makes of that, 3 e f_e with a gate, and where
  * probabilities scale what the second product gives (framework.scale_activation false), that, e h.
  * Source: NVIDIA/Megatron-LM, megatron/core/transformer/moe. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 /* What is kept of an MLP's inside. */
 struct inner {

@@ -12,7 +12,7 @@
  * reductions of largest values over ranks, a few bytes. */
 #include <math.h>
 
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 #define E5M6_B (0.5 + TY_FP8_B) /* of 12 bits with such a scale */
 

@@ -16,7 +16,7 @@
  *
  * Kept, elements per token: latents before and after their norms 2 (r_q + r_kv) + d_r; queries,
  * keys with their position part, values a (2 (d_n + d_r) + d_v). */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 static void product(const struct ty_block_maker *b, struct ty_unit_op *op, double rows, double in,
                     double out)

@@ -14,7 +14,7 @@
  * norms: 32-bit copies of their input and output 16 h. With what the blocks keep, e = 2, dropout,
  * GELU, f = 4 h, a d = h and the softmax in one kernel these are the s b h (10 + 24/t + 5 a s /
  * (h t)) of Korthikanti et al. 2022, table 2. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 #define NORM 1u /* of the kernels of a norm, behind the addition */
 

@@ -8,7 +8,7 @@
  * reads, e f more. One kernel works that out again (Megatron-LM, SwiGLUFunction): a layer of
  * Llama 2 7B without tensor parallelism keeps 515 MiB in Hetu-Galvatron's profile, 514.5 so.
  * Without framework.keep_product it works out the product, too: gate and up 2 e f. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 static bool is_gated(const struct ty_arch *arch)
 {

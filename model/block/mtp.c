@@ -9,7 +9,7 @@
  * on another rank. All modules are on the last stage. The projection is column-parallel, and its
  * result is gathered (Megatron-LM, multi_token_prediction.py). Kept, elements per token: inputs of
  * both norms and of the projection, 4 h. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 static void embedding(struct ty_block_maker *b)
 {

@@ -19,7 +19,7 @@
  * first. Messages run beside the work of a round, collectives of the other kinds beside nothing. */
 #include <math.h>
 
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 #include "model/check.h"
 
 #define RING_MAX 1024u /* kinds of rounds grow with the square of the ranks */

@@ -1,7 +1,7 @@
 /* data.c - data parallelism: replicas of the model have the same weights; each sees other sequences
  * or, with context parallelism, other parts of them. Gradients are added up over all. What they
  * share of states is the business of model/zero.h, when they do it that of the stack. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {

@@ -19,7 +19,7 @@
  * deepseek-ai/DeepEP; NVIDIA, arXiv 2603.07685. */
 #include <math.h>
 
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 #include "model/check.h"
 
 /* ---- the share of a rank ---- */

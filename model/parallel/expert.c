@@ -4,7 +4,7 @@
  * context and data parallelism do with the rest of the layer (Megatron-LM's parallel folding):
  * neighbours have parts of the same experts (layout.expert_tensor), then come those that have other
  * experts (layout.expert), then those that have the same (expert-data ranks). */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 #include "model/check.h"
 
 static void around(const struct ty_block_maker *b, struct ty_unit_op *op)

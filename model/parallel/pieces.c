@@ -12,7 +12,7 @@
  * A share goes by copy engines at the rate of a message, nvlink_p2p_efficiency, behind
  * nvlink_p2p_latency, and computation beside it loses nothing (guess: it takes no multiprocessors,
  * and products leave it the memory). What is lost are whole tiles: a piece has 1/n of the rows. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 
 /* One collective of tensor ranks at a place, which pieces replace: whether it was there. */
 static bool replace(struct ty_unit_op *op, enum ty_comm_place place, enum ty_coll coll,

@@ -9,7 +9,7 @@
  *     ffn             up to the activation: nobody needs what comes after it again, nor keeps what
  *                     an activation that is an operator of its own gives
  *     the others      all, with the collectives around them */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 #include "model/check.h"
 
 static uint32_t all_of(const struct ty_unit_op *op)

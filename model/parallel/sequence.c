@@ -4,7 +4,7 @@
  * them, and gathered before the next product. The saved shard of an input is gathered again for the
  * weight gradient, beside the input gradient; without framework.regather_inputs it is kept
  * whole. */
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 #include "model/check.h"
 
 static void shard(const struct ty_arch *arch, const struct ty_layout *layout,

@@ -6,7 +6,7 @@
  * Without framework.parallel_loss they are gathered, and every rank computes the whole loss. */
 #include <math.h>
 
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 #include "model/check.h"
 
 static void shard(const struct ty_arch *arch, const struct ty_layout *layout,

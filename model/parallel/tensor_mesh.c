@@ -10,7 +10,7 @@
  * else. The vocabulary is padded, as in one dimension (layout.c). */
 #include <stdio.h>
 
-#include "model/block/block_internal.h"
+#include "model/block/maker.h"
 #include "model/check.h"
 #include "sim/base/text.h"
 

@@ -3,7 +3,7 @@
 #define TY_DIFF_LANES_H
 
 #include "sim/diff/diff.h"
-#include "sim/draw/trace_internal.h"
+#include "sim/draw/trace.h"
 
 #define TY_LANES_META     8u
 #define TY_LANES_META_MAX (4 + TY_DIFF_RUNS_MAX * TY_LANES_META)

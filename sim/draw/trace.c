@@ -1,12 +1,13 @@
 /* trace.c - a run handed to a trace writer: what it shows, its size limit, the file. What was
  * issued of a run that deadlocked is one, too, and says so. */
+#include "sim/draw/trace.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/base/path.h"
 #include "sim/base/text.h"
 #include "sim/base/words.h"
-#include "sim/draw/trace_internal.h"
 #include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
 #include "sim/run/links.h"

@@ -4,7 +4,7 @@
 
 #include "model/parallel.h"
 #include "sim/base/number_text.h"
-#include "sim/draw/trace_internal.h"
+#include "sim/draw/trace.h"
 #include "sim/run/figures.h"
 #include "sim/run/gpus.h"
 #include "sim/run/jobs.h"

@@ -7,7 +7,7 @@
 #include "sim/base/number_text.h"
 
 #include "sim/base/words.h"
-#include "sim/draw/trace_internal.h"
+#include "sim/draw/trace.h"
 
 /* What would be asked for instead; NULL: as it is. `what` is what the user types. */
 struct candidate {

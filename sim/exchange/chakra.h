@@ -1,23 +1,8 @@
-/* chakra.h - numbers of the Chakra format, and the files that ASTRA-sim wants beside it. */
+/* chakra.h - the files that ASTRA-sim needs with a Chakra trace. */
 #ifndef TY_EXCHANGE_CHAKRA_H
 #define TY_EXCHANGE_CHAKRA_H
 
-#include <stdint.h>
-
-#define TY_CHAKRA_VERSION "0.0.4" /* as ASTRA-sim's own samples say */
-
-enum ty_chakra_coll {
-    TY_CHAKRA_ALL_REDUCE,
-    TY_CHAKRA_REDUCE,
-    TY_CHAKRA_ALL_GATHER,
-    TY_CHAKRA_GATHER,
-    TY_CHAKRA_SCATTER,
-    TY_CHAKRA_BROADCAST,
-    TY_CHAKRA_ALL_TO_ALL,
-    TY_CHAKRA_REDUCE_SCATTER,
-    TY_CHAKRA_REDUCE_SCATTER_BLOCK,
-    TY_CHAKRA_BARRIER,
-};
+#include "sim/exchange/read/formats.h"
 
 struct ty_export;
 struct ty_out;

@@ -7,26 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/exchange/read/formats.h"
 #include "traces/out/out.h"
-
-/* As the binary counts them. */
-enum ty_goal_type {
-    TY_GOAL_SEND = 1,
-    TY_GOAL_RECV,
-    TY_GOAL_CALC,
-};
-
-#define TY_GOAL_MAGIC  4223u
-#define TY_GOAL_HEAD   8u  /* bytes before those from which places are counted */
-#define TY_GOAL_NODE_B 39u /* of a node in the binary */
-
-struct ty_goal_node {
-    uint8_t type; /* enum ty_goal_type */
-    uint8_t cpu, nic;
-    uint32_t peer, tag;
-    uint64_t size;     /* bytes, or time */
-    uint32_t first, n; /* rows of the schedule's `requires`: smaller numbers of nodes */
-};
 
 struct ty_goal_rank {
     struct ty_goal_node *node; /* [n] */

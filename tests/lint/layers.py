@@ -54,12 +54,13 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/plan": RUN + ["model/parallel", "sim/run", "sim/sweep", "sim/search"],
     "sim/plan/search": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan"],
     "sim/fleet": RUN + ["sim/run"],
-    "sim/exchange": RUN + ["sim/run", "traces/out"],
-    "sim/exchange/read": MACHINE + ["sim/core/program", "topology/fabric", "model", "sim/exchange"],
+    "sim/exchange": RUN + ["sim/run", "sim/exchange/read", "traces/out"],
+    "sim/exchange/read": MACHINE + ["sim/core/program", "topology/fabric", "model"],
     "sim/calibrate": RUN + ["sim/run", "sim/sweep"],
     "sim/report": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/fleet", "traces/svg"],
     "sim/report/plan": RUN + ["sim/run", "sim/plan/search", "sim/emit", "sim/report", "traces/svg"],
-    "sim/draw": RUN + ["sim/run", "sim/search", "sim/report", "traces/out", "traces/page"],
+    "sim/draw": RUN + ["sim/run", "traces/out"],
+    "sim/report/page": RUN + ["sim/run", "sim/search", "sim/report", "traces/out", "traces/page"],
     "sim/profile": RUN + ["sim/profile/read"],
     "sim/diff": RUN + ["sim/run", "sim/draw", "sim/profile"],
     "sim/cli": ["sim"],
@@ -67,7 +68,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/mpi": ["sim", "sim/cli"],
     "sim/wasm": ["sim"],
     "sim/classroom": ["sim", "sim/base", "sim/document", "sim/wasm"],
-    "sim": CORE[:1],
+    "sim": CORE[:1] + ["traces/out"],
 }
 SOURCES = ["sim", "topology", "model", "traces"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')

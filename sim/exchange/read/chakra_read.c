@@ -8,7 +8,7 @@
 
 #include "model/vocabulary.h"
 #include "sim/base/number_text.h"
-#include "sim/exchange/chakra.h"
+#include "sim/exchange/read/formats.h"
 #include "sim/exchange/read/traced.h"
 
 #define US_MAX    UINT64_C(1000000000000) /* 11 days: no step takes as long */

@@ -2,7 +2,7 @@
 #ifndef TY_EXCHANGE_READ_GOAL_INTERNAL_H
 #define TY_EXCHANGE_READ_GOAL_INTERNAL_H
 
-#include "sim/exchange/goal.h"
+#include "sim/exchange/read/formats.h"
 #include "sim/exchange/read/traced.h"
 
 #define TY_GOAL_CPUS 256u

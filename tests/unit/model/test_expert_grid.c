@@ -3,7 +3,7 @@
 
 #include "model/block/memory.h"
 #include "model/parallel.h"
-#include "sim/draw/trace_internal.h"
+#include "sim/draw/trace.h"
 #include "sim/run/select.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"

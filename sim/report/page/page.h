@@ -1,6 +1,6 @@
 /* page.h - what a page says of a run besides its slices. */
-#ifndef TY_DRAW_PAGE_H
-#define TY_DRAW_PAGE_H
+#ifndef TY_REPORT_PAGE_PAGE_H
+#define TY_REPORT_PAGE_PAGE_H
 
 #include "sim/run/run.h"
 #include "sim/run/select.h"

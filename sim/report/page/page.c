@@ -1,6 +1,6 @@
 /* page.c - `trainyard report`: one or two runs as a page of their own, data between the two halves
  * of the template (traces/page). */
-#include "sim/draw/page.h"
+#include "sim/report/page/page.h"
 
 #include <stdio.h>
 

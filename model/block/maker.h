@@ -1,6 +1,6 @@
-/* block_internal.h - for the files that write lists of operators; see block.h. */
-#ifndef TY_MODEL_BLOCK_INTERNAL_H
-#define TY_MODEL_BLOCK_INTERNAL_H
+/* maker.h - writes lists of operators, for the blocks of a layer and the kinds of parallelism. */
+#ifndef TY_MODEL_BLOCK_MAKER_H
+#define TY_MODEL_BLOCK_MAKER_H
 
 #include "model/block/block.h"
 #include "topology/collectives/coll.h"

@@ -1,6 +1,6 @@
 /* page_run.c - the figures of a run for a page: JSON in seconds, bytes and shares, idle times in
  * whole picoseconds. What a run that halted cannot say is left out. */
-#include "sim/draw/page.h"
+#include "sim/report/page/page.h"
 
 #include <stdio.h>
 

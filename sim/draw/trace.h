@@ -1,6 +1,6 @@
-/* trace_internal.h - what the files that hand a run to a trace writer share. */
-#ifndef TY_DRAW_TRACE_INTERNAL_H
-#define TY_DRAW_TRACE_INTERNAL_H
+/* trace.h - what a run hands to a trace writer: names, options, figures, the limit of its size. */
+#ifndef TY_DRAW_TRACE_H
+#define TY_DRAW_TRACE_H
 
 #include "sim/run/run.h"
 #include "sim/run/select.h"

@@ -3,7 +3,7 @@
  * promises for the passes of the run, where it has one that is claimed to hold. */
 #include <math.h>
 
-#include "sim/draw/page.h"
+#include "sim/report/page/page.h"
 #include "sim/run/pass_times.h"
 #include "sim/search/neighbours.h"
 
