@@ -447,8 +447,8 @@ struct ty_plan_options {
     size_t n_over;
     const char *objective;    /* "time" (NULL), "cost", "memory" */
     uint32_t top;             /* rows; 0: ten */
-    uint32_t uneven;          /* layouts whose layers are then dealt anew, unevenly and with those
-                               * counted that run again, and a bound of all such cuts; 0: none */
+    uint32_t uneven;          /* layouts whose layers are then repartitioned unevenly, and of each
+                               * stage as many recomputed as memory asks for; 0: none */
     uint32_t meshes;          /* cuts into stages on parts of the machine of different shape that
                                * are then simulated; 0: none */
     uint32_t jobs;            /* threads; 0: one per core */

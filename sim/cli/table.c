@@ -144,8 +144,9 @@ const struct cli_option_row cli_option_rows[] = {
     {"top", 0, CLI_VALUE, AT(top), BIT(plan), "K", CLI_TAKES_TEXT, NULL,
      "how many layouts are told, best first; 10 when left out"},
     {"uneven", 0, CLI_VALUE, AT(uneven), BIT(plan), "N", CLI_TAKES_TEXT, NULL,
-     "then deals the layers of up to N layouts anew, unevenly, and counts how many of each stage "
-     "are recomputed; what is found is simulated, and a bound says what of all cuts is left"},
+     "then repartitions the layers of up to N layouts, unevenly, and chooses how many of each "
+     "stage "
+     "are recomputed; what is found is simulated"},
     {"meshes", 0, CLI_VALUE, AT(meshes), BIT(plan), "N", CLI_TAKES_TEXT, NULL,
      "then cuts layers into stages on parts of nodes or whole nodes of different shape, as Alpa "
      "does; the N cuts that promise most are simulated"},

@@ -5,23 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/check.h"
 #include "sim/config/vary.h"
 #include "sim/plan/bound.h"
-#include "sim/plan/cuts.h"
 #include "sim/plan/verdict.h"
-#include "sim/run/bill.h"
-#include "sim/run/figures.h"
 #include "sim/run/run.h"
 
-#define CUTS_MOST      2048u /* of a layout, that are looked at one by one */
-#define SIMULATED_MOST 128u  /* of them */
+#define HOPELESS 1.5 /* promise over the fastest step: no repartition gains as much. Guess */
 
-/* What layers may repeat: all that those of some layout of the space do, nothing first; where they
- * always repeat something, what they do in the first one. */
-static struct ty_plan_modes find_modes(const struct ty_plan_space *space)
+/* What layers may recompute: modes of enum ty_recompute. */
+struct modes {
+    uint32_t mode[4], n; /* TY_DEAL_MODES */
+};
+
+/* Finds what layers may recompute: whatever some layout of the space recomputes, nothing first.
+ * Where all layouts recompute something, layers recompute what the first layout does. */
+static struct modes find_modes(const struct ty_plan_space *space)
 {
-    struct ty_plan_modes m = {.mode = {TY_RECOMPUTE_NONE}, .n = 1};
+    struct modes m = {.mode = {TY_RECOMPUTE_NONE}, .n = 1};
     bool none = false;
     for (uint32_t i = 0; i < space->n_points; i++) {
         const uint32_t own = space->point[i].recompute;
@@ -42,24 +42,25 @@ static struct ty_plan_modes find_modes(const struct ty_plan_space *space)
 }
 
 struct candidate {
-    double bound;
-    double promise; /* that, or where it is loose what its even form cannot be faster than */
+    bool fits;        /* its even layout does, in some mode */
+    double promise_s; /* estimate of its step */
     uint32_t point;
 };
 
-static int soonest(const void *a, const void *b)
+/* Layouts that fit come first. */
+static int by_promise(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    return x->promise < y->promise   ? -1
-           : x->promise > y->promise ? 1
-                                     : (x->point > y->point) - (x->point < y->point);
+    return x->fits != y->fits             ? y->fits - x->fits
+           : x->promise_s != y->promise_s ? (x->promise_s > y->promise_s ? 1 : -1)
+                                          : (x->point > y->point) - (x->point < y->point);
 }
 
 struct finding {
     const struct ty_plan_space *space;
     struct ty_plan_costs *costs;
-    struct ty_plan_modes modes;
-    double step_s; /* of the best that is known */
+    struct modes modes;
+    double step_s; /* of the fastest layout so far */
     const volatile int *stop;
     struct ty_price_book *book;
     struct ty_plan_uneven *out;
@@ -71,55 +72,69 @@ static bool stops(const struct finding *f)
     return f->stop != NULL && *f->stop != 0;
 }
 
-/* Whether layers may repeat it. */
-static bool is_mode(const struct ty_plan_modes *modes, uint32_t mode)
-{
-    bool any = false;
-    for (uint32_t k = 0; k < modes->n; k++) {
-        any = any || modes->mode[k] == mode;
-    }
-    return any;
-}
+/* The even layout of a point with all layers in one mode. */
+struct even {
+    double bound_s; /* 0: no bound is known */
+    double peak_B, capacity_B;
+};
 
-/* With several chunks the bound of all cuts says little of which layout is fast. */
-static int bound_even(const struct finding *f, const struct ty_plan_point *point, double *seconds,
-                      struct ty_err *err)
+/* 1: the model has no such mode. */
+static int look_at_even(const struct finding *f, uint32_t point, uint32_t mode, struct even *out,
+                        struct ty_err *err)
 {
+    struct ty_plan_point even = f->space->point[point];
     struct ty_layout layout;
     struct ty_sched_options schedule;
-    const int rc = ty_plan_complete(f->space, point, &layout, &schedule, err);
-    return rc < 0 ? rc : ty_plan_bound(f->costs, &layout, &schedule, seconds, err);
+    struct ty_plan_verdict verdict;
+    even.recompute = mode;
+    if (ty_plan_complete(f->space, &even, &layout, &schedule, NULL) < 0) {
+        return 1;
+    }
+    int rc = ty_plan_verdict(f->costs, &layout, &schedule, &verdict, err);
+    rc = rc < 0 ? rc : ty_plan_bound(f->costs, &layout, &schedule, &out->bound_s, err);
+    out->peak_B = verdict.peak_B;
+    out->capacity_B = verdict.capacity_B;
+    return rc;
 }
 
-/* Layouts in the first mode that something can be dealt in, by the bounds of all their cuts: those
- * that some cut of may be faster than what is known. */
+/* Estimates the step of a point's layers repartitioned: the bound of its even layout in the first
+ * mode. Where that layout lacks memory, as many layers are recomputed in another mode as free the
+ * missing bytes, and the step is interpolated between the bounds of both. A promise of 0: no bound
+ * is known. */
+static int estimate(const struct finding *f, uint32_t point, struct candidate *out,
+                    struct ty_err *err)
+{
+    struct even first = {.bound_s = 0}, other;
+    int rc = look_at_even(f, point, f->modes.mode[0], &first, err);
+    const double lacks_B = first.peak_B - first.capacity_B;
+    *out = (struct candidate){lacks_B <= 0, first.bound_s, point};
+    for (uint32_t k = 1; k < f->modes.n && rc >= 0 && lacks_B > 0 && first.bound_s > 0; k++) {
+        rc = look_at_even(f, point, f->modes.mode[k], &other, err);
+        if (rc == 0 && other.peak_B <= other.capacity_B) {
+            const double share = lacks_B / (first.peak_B - other.peak_B);
+            const double step_s = first.bound_s + share * (other.bound_s - first.bound_s);
+            out->promise_s = out->fits ? fmin(out->promise_s, step_s) : step_s;
+            out->fits = true;
+        }
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* The points that a repartition can change, most promising first. Points that differ in what they
+ * recompute alone are one candidate. */
 static int find_candidates(const struct finding *f, struct candidate *all, uint32_t *n,
                            struct ty_err *err)
 {
     const struct ty_plan_space *space = f->space;
     int rc = 0;
-    for (uint32_t i = 0; i < space->n_points && rc == 0; i++) {
+    for (uint32_t i = 0; i < space->n_points && rc == 0 && !stops(f); i++) {
         const struct ty_plan_point *point = &space->point[i];
-        double bound = 0;
-        if ((point->pipeline == 1 && f->modes.n == 1) ||
-            (point->recompute != f->modes.mode[0] && is_mode(&f->modes, point->recompute))) {
-            continue;
-        }
-        const bool asked = point->recompute == f->modes.mode[0] && !stops(f);
-        if (asked) {
-            rc = ty_plan_cuts_bound(f->costs, space, point, &f->modes, f->step_s, &bound, err);
-        }
-        f->out->layouts++;
-        f->out->left_out += bound <= 0;
-        if (bound > 0 && bound < f->step_s) {
-            struct candidate *one = &all[(*n)++];
-            *one = (struct candidate){bound, bound, i};
-            rc = point->chunks > 1 ? bound_even(f, point, &one->promise, err) : 0;
+        if (point->recompute == f->modes.mode[0] && (point->pipeline > 1 || f->modes.n > 1)) {
+            rc = estimate(f, i, &all[*n], err);
+            *n += rc == 0 && all[*n].promise_s > 0;
         }
     }
-    if (rc == 0) {
-        qsort(all, *n, sizeof(*all), soonest);
-    }
+    qsort(all, *n, sizeof(*all), by_promise);
     return rc;
 }
 
@@ -173,7 +188,7 @@ bool ty_plan_uneven_replaces(const struct ty_plan_uneven *uneven, const struct t
     return data || ty_plan_uneven_value(uneven, ty_config_section_name(x->section), x->key) != NULL;
 }
 
-/* Something faster was found; config: of it, to be worded. */
+/* Notes a faster layout, whose configuration is given. */
 static int keep(struct finding *f, uint32_t point, const struct ty_plan_stages *stages,
                 const struct ty_config *config, struct ty_err *err)
 {
@@ -184,148 +199,22 @@ static int keep(struct finding *f, uint32_t point, const struct ty_plan_stages *
     return ty_plan_uneven_word(config, f->out, f->arena, err);
 }
 
-static int deal(struct finding *f, const struct candidate *one, struct ty_err *err)
+static int repartition(struct finding *f, uint32_t point, struct ty_err *err)
 {
     struct ty_plan_uneven *out = f->out;
     struct ty_config config;
     struct ty_plan_stages stages = {.found = false};
-    int rc = ty_plan_apply(f->space, &f->space->point[one->point], &config, err);
+    int rc = ty_plan_apply(f->space, &f->space->point[point], &config, err);
     if (rc == 0) {
         rc = ty_plan_stages(&config, f->modes.mode, f->modes.n, f->book, &stages, f->arena, err);
     }
-    TY_DEBUG_CHECK(!stages.found || one->bound <= stages.step_s);
     out->dealt++;
     out->simulated += stages.simulated;
     if (rc == 0 && stages.found && stages.step_s < f->step_s) {
         rc = ty_plan_stages_apply(&stages, &config, err);
-        rc = rc < 0 ? rc : keep(f, one->point, &stages, &config, err);
+        rc = rc < 0 ? rc : keep(f, point, &stages, &config, err);
     }
     ty_config_drop(&config);
-    return rc;
-}
-
-/* ---- all cuts of a layout ---- */
-
-/* One of them: its lists are the arena's. */
-struct cut {
-    struct ty_plan_stages stages;
-    double bound;
-};
-struct cuts {
-    struct finding *f;
-    uint32_t n_stages, n;
-    struct cut cut[CUTS_MOST];
-};
-
-static bool note(void *arg, const uint32_t *layers, const uint32_t *again)
-{
-    struct cuts *all = arg;
-    const uint32_t n = all->n_stages;
-    const struct ty_plan_modes *modes = &all->f->modes;
-    uint32_t *own = ty_arena_array(all->f->arena, uint32_t, n);
-    struct ty_counts *counts = ty_arena_array(all->f->arena, struct ty_counts, n);
-    if (all->n == CUTS_MOST || own == NULL || counts == NULL) {
-        return false;
-    }
-    struct cut *cut = &all->cut[all->n++];
-    memcpy(own, layers, n * sizeof(*own));
-    for (uint32_t s = 0; s < n; s++) {
-        counts[s].n = 1;
-        counts[s].item[0].set = again[s] > 0 ? modes->mode[1] : TY_COUNTS_PLAIN;
-        counts[s].item[0].n = again[s];
-    }
-    *cut = (struct cut){.stages = {.recompute = modes->mode[0], .stage_layers = {n, own}}};
-    if (modes->n > 1) {
-        cut->stages.recompute_layers = (struct ty_counts_list){n, counts};
-    }
-    return true;
-}
-
-static int first_bound(const void *a, const void *b)
-{
-    const struct cut *x = a, *y = b;
-    return (x->bound > y->bound) - (x->bound < y->bound);
-}
-
-static int configure(struct finding *f, uint32_t point, const struct cut *cut,
-                     struct ty_config *config, struct ty_err *err)
-{
-    const int rc = ty_plan_apply(f->space, &f->space->point[point], config, err);
-    return rc < 0 ? rc : ty_plan_stages_apply(&cut->stages, config, err);
-}
-
-/* HUGE_VAL: it does not fit. */
-static int bound_cut(struct finding *f, uint32_t point, struct cut *cut, struct ty_err *err)
-{
-    struct ty_config config;
-    struct ty_plan_verdict verdict = {.fits = false};
-    int rc = configure(f, point, cut, &config, err);
-    if (rc == 0) {
-        rc = ty_plan_verdict(f->costs, &config.layout, &config.schedule, &verdict, err);
-    }
-    cut->bound = HUGE_VAL;
-    if (rc == 0 && verdict.fits) {
-        rc = ty_plan_bound(f->costs, &config.layout, &config.schedule, &cut->bound, err);
-    }
-    ty_config_drop(&config);
-    return rc;
-}
-
-static int simulate(struct finding *f, uint32_t point, struct cut *cut, struct ty_err *err)
-{
-    struct ty_config config;
-    struct ty_figures figures;
-    struct ty_bill bill;
-    struct ty_run *run = NULL;
-    int rc = configure(f, point, cut, &config, err);
-    rc = rc < 0 ? rc : ty_run_plan(&run, &config, f->book, err);
-    if (rc == 0 && ty_run_fits(run)) {
-        rc = ty_run_execute_folded(run, err);
-        f->out->simulated++;
-        if (rc == 0) {
-            ty_run_figures(run, &figures);
-            ty_run_fullest(run, &bill);
-            TY_DEBUG_CHECK(cut->bound <= figures.step_s);
-            cut->stages.found = true;
-            cut->stages.step_s = figures.step_s;
-            cut->stages.peak_B = bill.total_B;
-            cut->stages.capacity_B = bill.capacity_B;
-            rc = figures.step_s < f->step_s ? keep(f, point, &cut->stages, &config, err) : 0;
-        }
-    }
-    ty_run_free(run);
-    ty_config_drop(&config);
-    return rc;
-}
-
-/* Where few cuts of a layout may be faster than what is known: each is bounded for itself, and
- * simulated unless that rules it out. The layout's bound is then that of the first that was not; of
- * none, what is known. */
-static int look_at_cuts(struct finding *f, struct candidate *one, struct ty_err *err)
-{
-    const struct ty_plan_point *point = &f->space->point[one->point];
-    struct cuts *all = ty_arena_array(f->arena, struct cuts, 1);
-    bool whole = false;
-    if (all == NULL) {
-        return ty_fail_memory(err);
-    }
-    *all = (struct cuts){.f = f, .n_stages = point->pipeline};
-    int rc =
-        ty_plan_cuts_each(f->costs, f->space, point, &f->modes, f->step_s, note, all, &whole, err);
-    for (uint32_t i = 0; i < all->n && rc == 0 && whole; i++) {
-        rc = bound_cut(f, one->point, &all->cut[i], err);
-    }
-    if (rc < 0 || !whole) {
-        return rc;
-    }
-    qsort(all->cut, all->n, sizeof(*all->cut), first_bound);
-    uint32_t i = 0;
-    for (;
-         i < all->n && i < SIMULATED_MOST && all->cut[i].bound < f->step_s && rc == 0 && !stops(f);
-         i++) {
-        rc = simulate(f, one->point, &all->cut[i], err);
-    }
-    one->bound = i < all->n ? fmax(one->bound, all->cut[i].bound) : HUGE_VAL;
     return rc;
 }
 
@@ -343,26 +232,17 @@ int ty_plan_uneven(const struct ty_plan_space *space, double step_s, uint32_t mo
     uint32_t n = 0;
     *out = (struct ty_plan_uneven){.found = false};
     if (given->stage_layers.n > 0 || given->recompute_layers.n > 0) {
-        return 0; /* the run file deals them */
+        return 0; /* the run file partitions the layers itself */
     }
     struct candidate *all = ty_arena_array(arena, struct candidate, space->n_points);
     f.book = ty_price_book_new();
     int rc = all == NULL || f.book == NULL ? ty_fail_memory(err) : 0;
     rc = rc < 0 ? rc : ty_plan_costs_new(&f.costs, space->base, err);
     rc = rc < 0 ? rc : find_candidates(&f, all, &n, err);
-    for (uint32_t i = 0; i < n && rc == 0 && out->dealt < most; i++) {
-        if (stops(&f)) {
-            break;
+    for (uint32_t i = 0; i < n && rc == 0 && out->dealt < most && !stops(&f); i++) {
+        if (all[i].promise_s < HOPELESS * f.step_s) {
+            rc = repartition(&f, all[i].point, err);
         }
-        if (all[i].bound >= f.step_s) {
-            continue;
-        }
-        rc = deal(&f, &all[i], err);
-        rc = rc < 0 ? rc : look_at_cuts(&f, &all[i], err);
-    }
-    out->bound_s = f.step_s;
-    for (uint32_t i = 0; i < n; i++) {
-        out->bound_s = fmin(out->bound_s, all[i].bound);
     }
     ty_plan_costs_free(f.costs);
     ty_price_book_free(f.book);

@@ -1,12 +1,11 @@
-/* uneven.h - what unequal stages add to the best of a space.
+/* uneven.h - what unequal stages add to the best layout of a space.
  *
- * Layouts of a space deal layers evenly and repeat the same in all of them; of these the search
- * proves the best. Here layouts are dealt anew (stages.h) in the order of what no cut of them can
- * be faster than (cuts.h), those that do not fit evenly among them, until that is no faster than
- * the best that is known, or so many have been looked at. What is found is simulated and fits; the
- * least of these bounds says how much faster any cut of any layout may be. Where few cuts of a
- * layout may be faster they are bounded and simulated one by one; where none is left, what is known
- * is exact. */
+ * The layouts of a space have even stages, and recompute the same in all layers. The search proves
+ * the best of these. Afterwards the layers of the most promising layouts are repartitioned
+ * (stages.h), layouts that do not fit evenly among them. A layout promises what the bound of its
+ * even form says. One whose memory is short promises what it takes once it recomputes enough of its
+ * layers, by interpolation. Whatever is found was simulated and fits; nothing is proven of layouts
+ * and partitions that were not tried. */
 #ifndef TY_PLAN_UNEVEN_H
 #define TY_PLAN_UNEVEN_H
 
@@ -14,33 +13,31 @@
 #include "sim/plan/stages.h"
 
 struct ty_plan_uneven {
-    bool found;     /* something faster than what was known: */
-    uint32_t point; /* of the space; its recomputation is that of */
-    struct ty_plan_stages stages;
-    uint32_t dealt;     /* layouts that were dealt anew, and */
-    uint32_t simulated; /* executions that it took */
-    uint32_t layouts;   /* whose layers can be dealt; */
-    uint32_t left_out;  /* of them, those of which no bound is known; */
-    double bound_s;     /* no cut of the others is faster, whatever its layers repeat */
+    bool found;                   /* a layout faster than the fastest before */
+    uint32_t point;               /* index of the point that it changes */
+    struct ty_plan_stages stages; /* its stages and what they recompute */
+    uint32_t dealt;               /* layouts that were repartitioned */
+    uint32_t simulated;           /* executions that this took */
     struct {
         const char *name, *value; /* "layout.stage_layers", "[10, 11, 11, 8]" */
-    } key[8];                     /* [n_keys] what is not as its point has it */
+    } key[8];                     /* [n_keys] keys whose values differ from the point's */
     uint32_t n_keys;
 };
 
-/* What is found as keys of a run file: of its configuration. */
+/* Writes the keys of what was found, from its configuration. */
 int ty_plan_uneven_word(const struct ty_config *config, struct ty_plan_uneven *out,
                         struct ty_arena *arena, struct ty_err *err);
 
-/* The value of a key; NULL: it is as the point has it. */
+/* Returns the value of a key, or NULL where it is the point's. */
 const char *ty_plan_uneven_value(const struct ty_plan_uneven *uneven, const char *section,
                                  const char *key);
-/* Whether an axis, or what is told behind them, has another value than its point. */
+
+/* Returns whether an axis has another value than in the point. */
 bool ty_plan_uneven_replaces(const struct ty_plan_uneven *uneven, const struct ty_plan_space *space,
                              uint32_t axis);
 
-/* step_s: of the best that is known; HUGE_VAL: none. At most `most` layouts. Lists are the
- * arena's. *stop not 0: no more layouts; or NULL. */
+/* Repartitions the layers of at most `most` layouts. step_s is the fastest step so far, or
+ * HUGE_VAL. Stops early once *stop is not 0; `stop` may be NULL. Lists in *out are the arena's. */
 int ty_plan_uneven(const struct ty_plan_space *space, double step_s, uint32_t most,
                    const volatile int *stop, struct ty_plan_uneven *out, struct ty_arena *arena,
                    struct ty_err *err);

@@ -77,23 +77,4 @@ int ty_deal(const struct ty_deal *deal, struct ty_deal_result *out, struct ty_ar
 double ty_deal_least(const struct ty_deal *deal, uint32_t s, uint32_t from, uint32_t to,
                      struct ty_deal_share *share, uint64_t *steps);
 
-/* The same of layers that may be cut into fractions, whatever kinds they are of, and without what
- * is brought back for a moment: never above ty_deal_least. Of a stage, by kinds. */
-struct ty_deal_segment {
-    uint32_t kind;
-    double bytes, seconds; /* that it saves and takes in one layer */
-};
-struct ty_deal_hull {
-    double room_B;
-    uint32_t n_kinds, n;
-    double bytes[TY_LAYER_KINDS]; /* of a layer in the mode that takes least */
-    struct ty_deal_segment segment[TY_LAYER_KINDS * TY_DEAL_MODES]; /* [n] to modes that keep less,
-                                                                     * cheapest first */
-};
-void ty_deal_hull(const struct ty_deal *deal, uint32_t s, struct ty_deal_hull *out);
-
-/* Seconds of n[n_kinds] layers beyond those of the modes that take least; HUGE_VAL: they do not
- * fit. */
-double ty_deal_relaxed(const struct ty_deal_hull *hull, const uint32_t *n);
-
 #endif

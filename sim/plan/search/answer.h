@@ -69,16 +69,6 @@ static inline const struct ty_plan_point *ty_plan_best_point(const struct ty_pla
     return answer->uneven.found ? &best->space.point[answer->uneven.point] : &best->row[0].point;
 }
 
-/* How much less, as a share, than the fastest that is known a step may take whose layers are dealt
- * in any way; 0: no less. */
-static inline double ty_plan_uneven_gap(const struct ty_plan_answer *answer)
-{
-    const struct ty_plan_uneven *uneven = &answer->uneven;
-    const double best =
-        uneven->found ? uneven->stages.step_s : answer->result[answer->best].row[0].step_s;
-    return uneven->bound_s < best ? 1 - uneven->bound_s / best : 0;
-}
-
 /* What a step costs, in the currency of fleet.price; 0: no price is given. */
 static inline double ty_plan_cost(const struct ty_plan_result *result,
                                   const struct ty_plan_row *row)

@@ -121,7 +121,7 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
     gpus        how many, or several; left out: those of the run file
     over        values that are searched of a key: {"layout.zero": [1, 3]}
     objective   "time", "cost" or "memory"
-    uneven      layouts whose layers are then dealt anew, unevenly
+    uneven      layouts whose layers are then repartitioned unevenly
     meshes      cuts into stages on parts of the machine of different shape, then simulated
     within_s    after so many seconds the answer is the best so far
 

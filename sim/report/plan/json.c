@@ -109,13 +109,6 @@ static void put_uneven(struct ty_json *j, const struct ty_plan_answer *a)
     ty_json_object(j, "uneven");
     ty_json_whole(j, "dealt", u->dealt);
     ty_json_whole(j, "simulated", u->simulated);
-    if (u->layouts > 0) {
-        ty_json_whole(j, "layouts", u->layouts);
-        ty_json_whole(j, "left_out", u->left_out);
-        ty_json_real(j, "bound_s", u->bound_s);
-        ty_json_real(j, "gap", ty_plan_uneven_gap(a));
-        ty_json_bool(j, "exact", ty_plan_uneven_gap(a) <= 0 && u->left_out == 0);
-    }
     ty_json_array(j, "rows");
     if (u->found) {
         ty_json_object(j, NULL);
@@ -163,7 +156,7 @@ void ty_plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_text *
     }
     put_rows(&j, "rows", best, best->row, best->n_rows);
     put_pareto(&j, a);
-    if (a->uneven.dealt + a->uneven.layouts > 0) {
+    if (a->uneven.dealt > 0) {
         put_uneven(&j, a);
     }
     if (a->n_results > 1) {

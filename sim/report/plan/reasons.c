@@ -172,27 +172,6 @@ static void put_tight(struct ty_text *t, const struct ty_plan_result *r)
 
 /* ---- unequal stages ---- */
 
-/* What is proven of all cuts of all layouts. */
-static void put_cuts(struct ty_text *t, const struct ty_plan_answer *a)
-{
-    const struct ty_plan_uneven *u = &a->uneven;
-    const unsigned n = u->layouts - u->left_out;
-    const double gap = ty_plan_uneven_gap(a);
-    char bound[CELL], share[CELL], count[CELL];
-    ty_words_count(n, count, sizeof(count));
-    if (n > 0 && gap > 0) {
-        ty_text_add(t,
-                    "of %s layouts no cut, whatever layers repeat, takes less than %s: %s less\n",
-                    count, ty_words_seconds(u->bound_s, bound, sizeof(bound)),
-                    ty_words_share(gap, share, sizeof(share)));
-    } else if (n > 0) {
-        ty_text_add(t, "exact: of %s layouts no cut, whatever layers repeat, is faster\n", count);
-    }
-    if (u->left_out > 0) {
-        ty_text_add(t, "of %u layouts no bound is known\n", (unsigned)u->left_out);
-    }
-}
-
 /* What was found by dealing layers anew, as keys of a run file. */
 static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
 {
@@ -235,8 +214,7 @@ void ty_plan_reasons(const struct ty_plan_answer *a, struct ty_text *t)
     put_second(t, a);
     put_binding(t, &best->row[0]);
     put_tight(t, best);
-    if (a->uneven.dealt + a->uneven.layouts > 0) {
+    if (a->uneven.dealt > 0) {
         put_uneven(t, a);
-        put_cuts(t, a);
     }
 }

@@ -90,10 +90,6 @@ START_TEST(counts_beat_the_best_of_the_space)
     ck_assert(out.found);
     ck_assert_double_lt(out.stages.step_s, 0.8 * even); /* 2.97 s, 2.35 s */
     ck_assert_double_eq(step_of(&m, out.point, &out.stages), out.stages.step_s);
-    ck_assert_double_le(out.bound_s, out.stages.step_s); /* of all cuts */
-    ck_assert_double_gt(out.bound_s, 0.9 * out.stages.step_s);
-    ck_assert_uint_gt(out.layouts, 0);
-    ck_assert_uint_eq(out.left_out, 0);
     drop(&m);
 }
 END_TEST
@@ -120,13 +116,13 @@ static double best_cut(struct made *m, uint32_t point, uint32_t layers)
     return best;
 }
 
-/* What is called exact is what all cuts and counts say, and no bound is above that. */
-START_TEST(what_is_exact_is_the_best_of_all_cuts)
+/* Brute force over all partitions and counts finds nothing that is 1 % faster. */
+START_TEST(what_is_found_is_near_the_best_of_all_partitions)
 {
     static const char *const axes[] = {"layout.micro_batch=1,2", "layout.recompute=none,full",
                                        "schedule.name=gpipe,1f1b,zb-1p"};
     static const char *const reserves[] = {"79.6", "80.2", "80.8"};
-    uint32_t exact = 0;
+    uint32_t faster = 0;
     for (size_t i = 0; i < TY_COUNT(reserves); i++) {
         struct made m;
         struct ty_plan_uneven out;
@@ -147,14 +143,12 @@ START_TEST(what_is_exact_is_the_best_of_all_cuts)
         }
         ck_assert_int_eq(ty_plan_uneven(&m.space, even, 99, NULL, &out, &m.arena, &m.err), 0);
         const double found = out.found ? out.stages.step_s : even;
-        ck_assert_double_le(out.bound_s, best);
-        if (out.bound_s >= found) {
-            ck_assert_double_eq(found, best);
-            exact++;
-        }
+        ck_assert_double_ge(found, best);
+        ck_assert_double_le(found, 1.01 * best);
+        faster += found < even;
         drop(&m);
     }
-    ck_assert_uint_ge(exact, 2);
+    ck_assert_uint_ge(faster, 1);
 }
 END_TEST
 
@@ -169,12 +163,9 @@ START_TEST(it_ends_where_it_should)
     ck_assert_uint_eq(out.dealt, 1);
     ck_assert_int_eq(ty_plan_uneven(&m.space, HUGE_VAL, 16, &stop, &out, &m.arena, &m.err), 0);
     ck_assert_uint_eq(out.dealt, 0);
-    ck_assert_uint_eq(out.left_out, out.layouts);
     ck_assert_int_eq(ty_plan_uneven(&m.space, 1e-3, 16, NULL, &out, &m.arena, &m.err), 0);
     ck_assert_uint_eq(out.dealt, 0);
     ck_assert(!out.found);
-    ck_assert_uint_gt(out.layouts, 0);
-    ck_assert_double_eq(out.bound_s, 1e-3); /* what is known is proven */
     drop(&m);
 }
 END_TEST
@@ -213,5 +204,6 @@ START_TEST(stages_of_different_width_beat_the_best_of_the_space)
 }
 END_TEST
 
-TY_SUITE("uneven", counts_beat_the_best_of_the_space, what_is_exact_is_the_best_of_all_cuts,
-         it_ends_where_it_should, stages_of_different_width_beat_the_best_of_the_space)
+TY_SUITE("uneven", counts_beat_the_best_of_the_space,
+         what_is_found_is_near_the_best_of_all_partitions, it_ends_where_it_should,
+         stages_of_different_width_beat_the_best_of_the_space)

@@ -218,36 +218,6 @@ START_TEST(cuts_and_counts_together_are_the_best_of_all)
 }
 END_TEST
 
-/* Fractions of layers, in all modes and of all kinds, never take more than whole ones. */
-START_TEST(fractions_take_no_more_than_the_best_of_all_assignments)
-{
-    uint32_t fit = 0;
-    for (uint32_t i = 0; i < 400; i++) {
-        struct problem p;
-        struct ty_deal_hull hull;
-        const uint32_t n = 1 + draw_to(6);
-        uint32_t count[4] = {0};
-        double least = 0;
-        draw_problem(&p, n, 1 + draw_to(3), 2 + draw_to(3), 1, 0.6 * draw());
-        for (uint32_t k = 0; k < n; k++) {
-            const struct ty_deal_kind *kind = &p.kind[p.layer[k]];
-            double one = HUGE_VAL;
-            for (uint32_t m = 0; m < p.deal.n_modes; m++) {
-                one = fmin(one, kind->seconds[m]);
-            }
-            least += one;
-            count[p.layer[k]]++;
-        }
-        ty_deal_hull(&p.deal, 0, &hull);
-        const double best = stage_slowly(&p.deal, 0, 0, n, false);
-        const double found = p.stage[0].seconds + least + ty_deal_relaxed(&hull, count);
-        ck_assert_double_le(found, best * (1 + 1e-9));
-        fit += best < HUGE_VAL && found > p.stage[0].seconds + least;
-    }
-    ck_assert_uint_gt(fit, 30);
-}
-END_TEST
-
 /* Steps of the search, for layers of one kind: as deep as it may be. */
 static uint64_t steps_of(uint32_t layers, uint32_t stages, uint32_t modes, double share)
 {
@@ -288,6 +258,4 @@ START_TEST(more_equal_layers_are_no_more_work)
 END_TEST
 
 TY_SUITE("deal", cuts_are_the_best_of_all, counts_are_the_best_of_all_assignments,
-         cuts_and_counts_together_are_the_best_of_all,
-         fractions_take_no_more_than_the_best_of_all_assignments,
-         more_equal_layers_are_no_more_work)
+         cuts_and_counts_together_are_the_best_of_all, more_equal_layers_are_no_more_work)
