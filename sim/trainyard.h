@@ -536,6 +536,21 @@ struct ty_import_options {
 TY_API int ty_import_kineto(const struct ty_import_options *options, char **report, char **table,
                             struct ty_err *err);
 
+/* ---- files of other stacks ---- */
+
+/* A text of YAML or JSON as a tree in JSON, for programs that read files of other stacks; `name` is
+ * for messages. [ROOT], or [ROOT, [line, column, key]] with a key that came twice: the last one
+ * counts. A node is [line, column, VALUE, quoted]; VALUE is a text or null, a list of nodes, or an
+ * object of [line, column, node] with the place of each key. ROOT is null of an empty text. (3) */
+TY_API int ty_foreign_tree(const char *name, const char *text, char **json, struct ty_err *err);
+
+/* The section `model` that a Hugging Face config.json describes, a line a key, and lines about what
+ * is not understood. (3) */
+TY_API int ty_foreign_model(const char *path, char **lines, char **remarks, struct ty_err *err);
+
+/* Whether a run file without a model, for --with behind another, has values that can be. (3) */
+TY_API int ty_foreign_overlay(const char *name, const char *text, struct ty_err *err);
+
 /* ---- jobs of other stacks ---- */
 
 struct ty_import_job_options {

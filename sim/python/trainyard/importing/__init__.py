@@ -1,0 +1,63 @@
+"""Jobs of other stacks as run files: `trainyard import`.
+
+Each stack is a module with a function read(facts), and a row of FORMATS. Modules are loaded when
+they are asked for. Nothing of a file that is read is ever executed.
+"""
+import importlib
+from typing import Dict, Iterable, NamedTuple, Optional, Tuple
+
+from .facts import Facts, File, Refused, read_file
+
+# Name: module of this package, what a run file calls the stack.
+FORMATS: Dict[str, Tuple[str, str]] = {
+    "nanotron": ("nanotron", "nanotron"),
+    "huggingface": ("huggingface", "Hugging Face"),
+}
+
+
+class Job(NamedTuple):
+    """A job of another stack as a run file, and lines about what is not in it as it stood there."""
+    run_file: str
+    notes: str
+
+
+def read_env(settings: Iterable[str]) -> Dict[str, str]:
+    """Of "NAME=VALUE" each; the last one of a name counts."""
+    env = {}
+    for given in settings:
+        name, equals, value = given.partition("=")
+        if not name or not equals:
+            raise Refused(f"--env {given}: no NAME=VALUE; write one, such as NNODES=4", 2)
+        env[name] = value
+    return env
+
+
+def check_form(form: str) -> None:
+    if form not in FORMATS:
+        raise Refused(f"unknown form ({form}); write one of kineto, {', '.join(FORMATS)}, then "
+                      "FILE...", 2)
+
+
+def read_job(form: str, files: Iterable[File], gpus: int = 0, cluster: Optional[str] = None,
+             env: Optional[Dict[str, str]] = None) -> Job:
+    """A job of files that are in memory. Raises Refused."""
+    from . import settle, write
+    check_form(form)
+    module, title = FORMATS[form]
+    facts = Facts(list(files), gpus, cluster, env or {})
+    importlib.import_module("." + module, __name__).read(facts)
+    facts.stop_if_refused()
+    settle.settle(facts)
+    facts.stop_if_refused()
+    text = write.run_file(facts, title)
+    write.check(facts, text)
+    return Job(text, write.notes(facts))
+
+
+def import_job(form: str, paths: Iterable[str], gpus: int = 0, cluster: Optional[str] = None,
+               env: Iterable[str] = ()) -> Job:
+    """A run file of scripts and configurations, with the origin of each value beside it, which
+    loads. Raises Refused."""
+    check_form(form)
+    settings = read_env(env)
+    return read_job(form, [read_file(path) for path in paths], gpus, cluster, settings)
