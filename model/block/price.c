@@ -5,18 +5,13 @@
 
 /* ---- an operator ---- */
 
-static bool is_product(const struct ty_kernel *kernel)
-{
-    return kernel->op == TY_OPERATOR_MATMUL || kernel->op == TY_OPERATOR_GROUPED;
-}
-
 /* A kernel among the others of a step: products are slower there than one that is timed alone, it
  * seems for the power that they take (docs/model.md). */
 static struct ty_cost in_step(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                               enum ty_direction direction)
 {
     const struct ty_cost alone = ty_kernel_cost(gpu, kernel, direction);
-    return is_product(kernel) ? ty_cost_times(alone, 1 / gpu->gemm_sustained) : alone;
+    return ty_kernel_is_product(kernel) ? ty_cost_times(alone, 1 / gpu->gemm_sustained) : alone;
 }
 
 /* Whether a product adds its weight gradient to those of earlier micro-batches itself. On a grid of
@@ -81,7 +76,7 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
             cost.recompute = ty_cost_plus(cost.recompute, forward);
         }
         cost.dgrad = ty_cost_plus(cost.dgrad, in_step(gpu, kernel, TY_DGRAD));
-        if (is_product(kernel)) {
+        if (ty_kernel_is_product(kernel)) {
             cost.wgrad = ty_cost_plus(cost.wgrad, weight_gradient(kernel, layout, gpu));
         }
     }
@@ -102,7 +97,7 @@ static struct ty_op_costs some(const struct ty_unit_op *op, bool products,
     struct ty_unit_op part = *op;
     part.n_kernels = part.again = 0;
     for (uint32_t i = 0; i < op->n_kernels; i++) {
-        if (is_product(&op->kernel[i]) == products) {
+        if (ty_kernel_is_product(&op->kernel[i]) == products) {
             part.again |= (op->again >> i & 1u) << part.n_kernels;
             part.kernel[part.n_kernels] = op->kernel[i];
             part.kernel[part.n_kernels++].matmul.rows /= products ? op->pieces.n : 1;

@@ -95,6 +95,11 @@ struct ty_kernel {
     };
 };
 
+static inline bool ty_kernel_is_product(const struct ty_kernel *kernel)
+{
+    return kernel->op == TY_OPERATOR_MATMUL || kernel->op == TY_OPERATOR_GROUPED;
+}
+
 /* Seconds on an idle GPU: as measured, where the GPU's table has it, else by the model. Zero for a
  * weight gradient of what has no weights. Optimizer and accumulation: TY_WGRAD. */
 struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,

@@ -80,7 +80,10 @@ static void begin_pass(struct ty_lowering *l, const struct ty_block_want *want)
     if (blocks(l) && l->shape.p > 1) {
         ty_lower_need(l, TY_EVENT_SENT);
     }
-    ty_lower_host(l, want->phase);
+    const uint16_t host = l->emit.kinds->host[want->phase];
+    if (host != TY_NONE) { /* after the message it waits for, before the first kernel */
+        ty_lower_compute(l, host, TY_NONE, TY_PART_NONE, TY_EVENT_COMPUTE);
+    }
 }
 
 /* ---- memory ---- */
@@ -155,7 +158,7 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
         ty_lower_stash_room(l, v, u);
         for (uint32_t k = 0; k < unit->n_parts; k++) {
             ty_lower_gather(l, &gathers, 2 * u + k);
-            ty_lower_part_forward(l, unit, unit->part[k].part);
+            ty_lower_part(l, unit, unit->part[k].part, ty_issuer_forward);
             if (u + k == 0 && want->edge && ty_lower_is_delayed(l)) {
                 ty_lower_update(l, &v, 1);
             }
@@ -166,8 +169,6 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
         put_send(l, 0, v->edges.act_out, false);
     }
 }
-
-typedef void part_fn(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 
 /* Tensor ranks have said what the loss needs. */
 static void need_loss(struct ty_lowering *l, const struct ty_vstage *v)
@@ -185,7 +186,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
-    part_fn *part = whole ? ty_lower_part_backward : ty_lower_part_input;
+    ty_issuer_part_fn *issue = whole ? ty_issuer_backward : ty_issuer_input;
     const bool reducing = whole && ty_lower_is_reducing(l, want);
     const bool late = ty_layout_reduces_late(l->in->layout);
     struct ty_gathers gathers;
@@ -203,7 +204,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         ty_lower_bring_back(l, v, u - 1);
         for (uint32_t k = unit->n_parts; k > 0; k--) {
             ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
-            part(l, unit, unit->part[k - 1].part);
+            ty_lower_part(l, unit, unit->part[k - 1].part, issue);
             if (reducing && !late) {
                 ty_lower_reduce(l, v, u - 1, k - 1);
             }
@@ -251,7 +252,7 @@ static void weights(struct ty_lowering *l, const struct ty_block_want *want)
         const struct ty_unit *unit = &v->units[u - 1];
         ty_lower_bring_back(l, v, u - 1); /* again: the input part left no room for it */
         for (uint32_t k = unit->n_parts; k > 0; k--) {
-            ty_lower_part_weight(l, unit, unit->part[k - 1].part);
+            ty_lower_part(l, unit, unit->part[k - 1].part, ty_issuer_weight);
             if (reducing && !late) {
                 ty_lower_reduce(l, v, u - 1, k - 1);
             }
@@ -268,8 +269,8 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
     const uint32_t index = ty_lower_begin(l, &block);
     const bool slot = want->woven || want->partner != NULL;
     l->emit.kinds = &l->here.gpus->slice[want->slice + (slot ? l->shape.slices : 0)];
-    l->emit.woven = want->woven;
-    l->emit.second = want->woven && want->phase == TY_PHASE_FORWARD;
+    l->emit.issuer.woven = want->woven;
+    l->emit.issuer.second = want->woven && want->phase == TY_PHASE_FORWARD;
     l->emit.last = want->edge;
     switch (want->phase) {
     case TY_PHASE_FORWARD:
@@ -335,7 +336,8 @@ static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t re
     /* shards that stay meet those of other replicas after the sums of the grid */
     const bool stay = ty_lower_is_gemini(l) && ty_lower_is_hybrid(l);
     const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_lower_reduced_event(l), TY_EVENT_TENSOR,
-                             stay ? (uint8_t)TY_EVENT_REPLICATED : ty_lower_grads_event(l)};
+                             stay ? (uint8_t)TY_EVENT_REPLICATED
+                                  : ty_issuer_grads_event(l->in->layout)};
     ty_lower_emit(l, op, waits, ty_lower_is_mesh(l) || stay ? 4 : 3);
 }
 
@@ -378,7 +380,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     ty_lower_need(l, ty_lower_reduced_event(l));
     ty_lower_wait_resident_grads(l);
     if (ty_lower_is_mesh(l)) {
-        ty_lower_need(l, ty_lower_grads_event(l));
+        ty_lower_need(l, ty_issuer_grads_event(l->in->layout));
     }
     const uint16_t norms[][2] = {{l->norm_meet, l->here.comm.grad_norm},
                                  {l->expert_norm_meet, l->here.comm.expert_norm}};

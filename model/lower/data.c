@@ -38,7 +38,7 @@ static void data_after(struct ty_lowering *l, uint8_t group, uint16_t kind, uint
 static void data(struct ty_lowering *l, uint8_t group, uint16_t kind, uint16_t layer,
                  uint8_t record)
 {
-    const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_lower_grads_event(l)};
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_issuer_grads_event(l->in->layout)};
     data_after(l, group, kind, layer, record, waits, ty_lower_is_mesh(l) ? 2 : 1);
 }
 
@@ -265,7 +265,8 @@ static uint8_t reduce_bucket(struct ty_lowering *l, const struct ty_grad_bucket 
     const uint8_t own = stays ? event : (uint8_t)TY_EVENT_SUMMED;
     data(l, bucket->group, bucket->reduce, layer, own);
     /* shards meet those of the other replicas once their own group has summed them */
-    const uint8_t made = ty_lower_is_mesh(l) ? ty_lower_grads_event(l) : (uint8_t)TY_EVENT_COMPUTE;
+    const uint8_t made =
+        ty_lower_is_mesh(l) ? ty_issuer_grads_event(l->in->layout) : (uint8_t)TY_EVENT_COMPUTE;
     uint8_t summed = bucket->reduce != TY_NONE ? own : made;
     data_after(l, TY_GROUP_REPLICA, bucket->replicate, layer, TY_EVENT_REPLICATED, &summed, 1);
     summed = bucket->replicate != TY_NONE ? (uint8_t)TY_EVENT_REPLICATED : summed;

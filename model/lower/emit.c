@@ -7,19 +7,15 @@
 #include <assert.h>
 #include <string.h>
 
+static const struct ty_issuer_sink sink;
+
 uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block)
 {
-    l->emit.n_need = l->emit.n_weights = 0;
-    l->emit.woven = l->emit.second = l->emit.cut = l->emit.last = false;
+    l->emit.issuer = (struct ty_issuer){.sink = &sink, .to = l, .layout = l->in->layout};
+    l->emit.cut = l->emit.last = false;
     l->emit.fresh = true;
     const int index = ty_build_block(&l->b, block);
     return index < 0 ? 0 : (uint32_t)index;
-}
-
-void ty_lower_cut(struct ty_lowering *l)
-{
-    l->emit.cut = true;
-    l->emit.fresh = false; /* what is to come waits for what has been issued */
 }
 
 /* A piece of the same pass: it holds what the pass holds, and gives it back in its place. */
@@ -34,37 +30,17 @@ static void next_piece(struct ty_lowering *l)
     ty_build_block(&l->b, &next);
 }
 
-uint8_t ty_lower_own_event(const struct ty_lowering *l, uint8_t event)
-{
-    return l->emit.second && event < TY_EVENT_HALF ? event + TY_EVENT_HALF : event;
-}
-
 /* That of the other half. */
 static uint8_t other_event(const struct ty_lowering *l, uint8_t event)
 {
-    return l->emit.second ? event : event + TY_EVENT_HALF;
-}
-
-static void need(struct ty_lowering *l, uint8_t event)
-{
-    for (uint32_t i = 0; i < l->emit.n_need; i++) {
-        if (l->emit.need[i] == event) {
-            return;
-        }
-    }
-    l->emit.need[l->emit.n_need++] = event;
-}
-
-void ty_lower_need(struct ty_lowering *l, uint8_t event)
-{
-    need(l, ty_lower_own_event(l, event));
+    return l->emit.issuer.second ? event : event + TY_EVENT_HALF;
 }
 
 void ty_lower_need_either(struct ty_lowering *l, uint8_t event)
 {
-    need(l, ty_lower_own_event(l, event));
+    ty_lower_need(l, event);
     if (l->weaves) {
-        need(l, other_event(l, event));
+        ty_issuer_need_exactly(&l->emit.issuer, other_event(l, event));
     }
 }
 
@@ -74,7 +50,7 @@ static void put(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, ui
     if (l->emit.cut) {
         next_piece(l);
     }
-    op.record = ty_lower_own_event(l, op.record);
+    op.record = ty_issuer_event(&l->emit.issuer, op.record);
     for (uint32_t i = 0; i < TY_WAITS; i++) {
         op.wait[i] = i < n_waits ? waits[i] : TY_NO_EVENT;
         behind |= i < n_waits ? 1u << waits[i] : 0;
@@ -92,7 +68,7 @@ void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits,
     uint8_t all[TY_WAITS];
     uint32_t n = n_waits;
     for (uint32_t i = 0; i < n_waits; i++) {
-        all[i] = ty_lower_own_event(l, waits[i]);
+        all[i] = ty_issuer_event(&l->emit.issuer, waits[i]);
         if (l->weaves && l->emit.fresh && waits[i] == TY_EVENT_COMPUTE) {
             assert(n < TY_WAITS);
             all[n++] = other_event(l, TY_EVENT_COMPUTE);
@@ -116,36 +92,28 @@ void ty_lower_join(struct ty_lowering *l, uint8_t stream, uint8_t record, const 
  * for what was computed is behind it, too. */
 static void join(struct ty_lowering *l)
 {
-    ty_lower_join(l, TY_STREAM_COMPUTE, TY_EVENT_COMPUTE, l->emit.need, TY_WAITS);
-    l->emit.n_need -= TY_WAITS;
-    memmove(l->emit.need, l->emit.need + TY_WAITS, l->emit.n_need);
+    struct ty_issuer *is = &l->emit.issuer;
+    ty_lower_join(l, TY_STREAM_COMPUTE, TY_EVENT_COMPUTE, is->need, TY_WAITS);
+    is->n_need -= TY_WAITS;
+    memmove(is->need, is->need + TY_WAITS, is->n_need);
 }
 
 /* An operation has few places for events: what another awaited one has waited for goes first. */
 static void settle(struct ty_lowering *l, uint32_t most)
 {
-    for (uint32_t i = 0; i < l->emit.n_need && l->emit.n_need > most; i++) {
-        for (uint32_t k = 0; k < l->emit.n_need; k++) {
-            if (k != i && (l->emit.behind[l->emit.need[k]] >> l->emit.need[i] & 1u) != 0) {
-                l->emit.need[i] = l->emit.need[k];
-                l->emit.need[k] = l->emit.need[--l->emit.n_need];
+    struct ty_issuer *is = &l->emit.issuer;
+    for (uint32_t i = 0; i < is->n_need && is->n_need > most; i++) {
+        for (uint32_t k = 0; k < is->n_need; k++) {
+            if (k != i && (l->emit.behind[is->need[k]] >> is->need[i] & 1u) != 0) {
+                is->need[i] = is->need[k];
+                is->need[k] = is->need[--is->n_need];
                 break;
             }
         }
     }
-    while (l->emit.n_need > most) {
+    while (is->n_need > most) {
         join(l);
     }
-}
-
-uint32_t ty_lower_ready(struct ty_lowering *l, uint8_t waits[TY_WAITS])
-{
-    settle(l, TY_WAITS - 1);
-    waits[0] = TY_EVENT_COMPUTE;
-    for (uint32_t i = 0; i < l->emit.n_need; i++) {
-        waits[1 + i] = l->emit.need[i];
-    }
-    return 1 + l->emit.n_need;
 }
 
 void ty_lower_compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part,
@@ -158,8 +126,8 @@ void ty_lower_compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum
     op.layer = layer;
     op.part = (uint8_t)part;
     settle(l, TY_WAITS);
-    put(l, op, l->emit.need, l->emit.n_need);
-    l->emit.n_need = 0;
+    put(l, op, l->emit.issuer.need, l->emit.issuer.n_need);
+    l->emit.issuer.n_need = 0;
     l->emit.fresh = false;
 }
 
@@ -181,4 +149,79 @@ void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16
     op.layer = layer;
     op.part = (uint8_t)part;
     ty_lower_emit(l, op, waits, n_waits);
+}
+
+/* ---- the operators of a unit, as model/issue tells them ---- */
+
+static void put_compute(void *to, uint32_t i, enum ty_op_pass pass, uint32_t nth)
+{
+    struct ty_lowering *l = to;
+    const struct ty_unit *unit = l->emit.unit;
+    const size_t slice = (size_t)(l->emit.kinds - l->here.gpus->slice);
+    const struct ty_op_kinds *kinds =
+        unit->routed != NULL ? &unit->routed->slice[slice][i] : &l->emit.kinds->op[unit->kind][i];
+    const uint16_t kind =
+        nth == 0 ? kinds->kind[pass] : (uint16_t)(kinds->next[pass] + (nth - 1) * kinds->apart);
+    assert(kind != TY_NONE || ty_issuer_in_pieces(&l->units->kind[unit->kind].op[i], pass));
+    if (kind != TY_NONE) {
+        ty_lower_compute(l, kind, unit->layer, l->units->kind[unit->kind].op[i].part,
+                         TY_EVENT_COMPUTE);
+    }
+}
+
+/* What waits for the input of the next computation: on a grid for all of it; groups of one
+ * dimension come behind others on the same stream, and bring no weights. */
+static uint32_t input(struct ty_lowering *l, uint8_t waits[TY_WAITS])
+{
+    const struct ty_issuer *is = &l->emit.issuer;
+    uint32_t n = 1;
+    if (ty_lower_is_mesh(l)) {
+        settle(l, TY_WAITS - 1);
+    }
+    for (uint32_t i = 0; i < is->n_need && n < TY_WAITS; i++) {
+        if (ty_lower_is_mesh(l)) {
+            waits[n++] = is->need[i];
+        } else if (is->need[i] == ty_issuer_event(is, TY_EVENT_RECV)) {
+            waits[n++] = TY_EVENT_RECV;
+        }
+    }
+    return n;
+}
+
+static void put_collective(void *to, const struct ty_issuer_comm *comm)
+{
+    struct ty_lowering *l = to;
+    const struct ty_unit *unit = l->emit.unit;
+    const struct ty_unit_op *op = &l->units->kind[unit->kind].op[comm->op];
+    const uint16_t *kinds =
+        unit->routed != NULL ? unit->routed->comm[comm->op] : l->here.comm.op[unit->kind][comm->op];
+    const bool exchange =
+        comm->slot < TY_COMM_ROUND &&
+        op->comms[comm->slot / TY_PLACE_COMMS].item[comm->slot % TY_PLACE_COMMS].exchange.tokens >
+            0;
+    const uint16_t kind = kinds[comm->slot] + (l->emit.issuer.woven && exchange);
+    uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE, comm->behind};
+    const uint32_t n = comm->after == TY_AFTER_INPUT     ? input(l, waits)
+                       : comm->after == TY_AFTER_NOTHING ? 0
+                       : comm->behind != TY_NO_EVENT     ? 2
+                                                         : 1;
+    ty_lower_collective(l, (enum ty_comm_group)comm->group, kind, unit->layer, op->part,
+                        comm->record, waits, n);
+}
+
+/* What comes next is another piece of the same pass. */
+static void cut(void *to)
+{
+    struct ty_lowering *l = to;
+    l->emit.cut = true;
+    l->emit.fresh = false; /* what is to come waits for what has been issued */
+}
+
+static const struct ty_issuer_sink sink = {put_compute, put_collective, cut};
+
+void ty_lower_part(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part,
+                   ty_issuer_part_fn *issue)
+{
+    l->emit.unit = unit;
+    issue(&l->emit.issuer, &l->units->kind[unit->kind], part);
 }

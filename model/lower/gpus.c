@@ -80,28 +80,51 @@ static uint16_t kind(struct ty_lowering *l, const char *name, enum ty_category c
     return ty_lower_compute_kind(l, name, category, phase, cost, (size_t)2 * l->shape.slices * row);
 }
 
+/* What traces call an operator in a pass. */
+static uint16_t pass_kind(struct ty_lowering *l, const struct ty_unit_op *op, enum ty_op_pass pass,
+                          const struct ty_cost *cost)
+{
+    switch (pass) {
+    case TY_OP_FORWARD:
+        return kind(l, op->name, TY_CAT_FORWARD, TY_PHASE_FORWARD, cost);
+    case TY_OP_RECOMPUTE:
+        return kind(l, op->name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, cost);
+    case TY_OP_DGRAD:
+        return kind(l, op->backward, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, cost);
+    case TY_OP_WGRAD:
+        return kind(l, op->weight, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, cost);
+    case TY_OP_INPUT:
+        return kind(l, op->backward, TY_CAT_DGRAD, TY_PHASE_DGRAD, cost);
+    default:
+        return kind(l, op->weight, TY_CAT_WGRAD, TY_PHASE_WGRAD, cost);
+    }
+}
+
+/* Passes that consist of rounds or pieces where the operator does. */
+static const enum ty_op_pass parted[] = {TY_OP_FORWARD, TY_OP_RECOMPUTE, TY_OP_DGRAD, TY_OP_INPUT};
+
 /* All passes of one operator, in one piece, of its first round or of each of its steps; whole: both
  * gradients as one, where they are. */
 static struct ty_op_kinds op_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
                                    const struct ty_op_costs *cost, const struct ty_cost *whole)
 {
-    struct ty_op_kinds k = {TY_NONE, TY_NONE, TY_NONE, TY_NONE, TY_NONE, TY_NONE,
-                            TY_NONE, TY_NONE, TY_NONE, TY_NONE, 0};
-    const bool split = ty_lower_splits_wgrad(op);
-    const char *name = op->name, *back = op->backward, *weight = op->weight;
-    k.forward = kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, &cost->forward);
+    struct ty_op_kinds k;
+    memset(&k, 0xff, sizeof(k)); /* TY_NONE */
+    k.apart = 0;
+    const bool split = ty_issuer_splits_wgrad(op);
+    k.kind[TY_OP_FORWARD] = pass_kind(l, op, TY_OP_FORWARD, &cost->forward);
     if (op->again != 0) {
-        k.recompute = kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, &cost->recompute);
+        k.kind[TY_OP_RECOMPUTE] = pass_kind(l, op, TY_OP_RECOMPUTE, &cost->recompute);
     }
-    k.dgrad = kind(l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, split ? &cost->dgrad : whole);
+    k.kind[TY_OP_DGRAD] = pass_kind(l, op, TY_OP_DGRAD, split ? &cost->dgrad : whole);
     if (split) {
-        k.wgrad = kind(l, weight, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &cost->wgrad);
+        k.kind[TY_OP_WGRAD] = pass_kind(l, op, TY_OP_WGRAD, &cost->wgrad);
     }
     if (!op->first) {
-        k.input = kind(l, back, TY_CAT_DGRAD, TY_PHASE_DGRAD, &cost->input);
+        k.kind[TY_OP_INPUT] = pass_kind(l, op, TY_OP_INPUT, &cost->input);
     }
-    if (weight != NULL) {
-        k.weight = kind(l, weight, TY_CAT_WGRAD, TY_PHASE_WGRAD, op->first ? whole : &cost->weight);
+    if (op->weight != NULL) {
+        k.kind[TY_OP_WEIGHT] = pass_kind(l, op, TY_OP_WEIGHT, op->first ? whole : &cost->weight);
     }
     return k;
 }
@@ -131,22 +154,15 @@ static void round_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
                         const struct ty_op_costs *next, struct ty_op_kinds *k)
 {
     const uint32_t n = op->rounds.uneven ? op->rounds.n - 1 : 1;
-    k->apart = op->rounds.uneven ? 4 : 0;
+    k->apart = op->rounds.uneven ? TY_COUNT(parted) : 0;
     for (uint32_t round = 1; round <= n; round++) {
-        const uint16_t kinds[] = {
-            kind(l, op->name, TY_CAT_FORWARD, TY_PHASE_FORWARD, &next->forward),
-            kind(l, op->name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, &next->recompute),
-            kind(l, op->backward, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &next->dgrad),
-            kind(l, op->backward, TY_CAT_DGRAD, TY_PHASE_DGRAD, &next->input),
-        };
+        uint16_t kinds[TY_COUNT(parted)];
+        for (size_t i = 0; i < TY_COUNT(parted); i++) {
+            kinds[i] = pass_kind(l, op, parted[i], &(&next->forward)[parted[i]]);
+            k->next[parted[i]] = round == 1 ? kinds[i] : k->next[parted[i]];
+        }
         for (size_t i = 0; op->rounds.uneven && i < TY_COUNT(kinds) && l->b.code == 0; i++) {
             idle_early(l, kinds[i], op, round);
-        }
-        if (round == 1) {
-            k->next_forward = kinds[0];
-            k->next_recompute = kinds[1];
-            k->next_dgrad = kinds[2];
-            k->next_input = kinds[3];
         }
     }
 }
@@ -157,24 +173,11 @@ static struct ty_op_kinds piece_kinds(struct ty_lowering *l, const struct ty_uni
                                       const struct ty_op_costs *piece)
 {
     struct ty_op_kinds k = op_kinds(l, op, rest, NULL);
-    const struct {
-        uint16_t *kind, *next;
-        const struct ty_cost *rest, *piece;
-        const char *name;
-        enum ty_category category;
-        enum ty_phase phase;
-    } rows[] = {{&k.forward, &k.next_forward, &rest->forward, &piece->forward, op->name,
-                 TY_CAT_FORWARD, TY_PHASE_FORWARD},
-                {&k.recompute, &k.next_recompute, &rest->recompute, &piece->recompute, op->name,
-                 TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD},
-                {&k.dgrad, &k.next_dgrad, &rest->dgrad, &piece->dgrad, op->backward,
-                 TY_CAT_BACKWARD, TY_PHASE_BACKWARD},
-                {&k.input, &k.next_input, &rest->input, &piece->input, op->backward, TY_CAT_DGRAD,
-                 TY_PHASE_DGRAD}};
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        if (rows[i].piece->seconds > 0) {
-            *rows[i].next = kind(l, rows[i].name, rows[i].category, rows[i].phase, rows[i].piece);
-            *rows[i].kind = rows[i].rest->seconds > 0 ? *rows[i].kind : TY_NONE;
+    for (size_t i = 0; i < TY_COUNT(parted); i++) {
+        const enum ty_op_pass pass = parted[i];
+        if (ty_issuer_in_pieces(op, pass)) {
+            k.next[pass] = pass_kind(l, op, pass, &(&piece->forward)[pass]);
+            k.kind[pass] = ty_op_cost(rest, pass).seconds > 0 ? k.kind[pass] : TY_NONE;
         }
     }
     return k;

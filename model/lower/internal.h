@@ -3,9 +3,9 @@
 #define TY_MODEL_LOWER_INTERNAL_H
 
 #include "model/block/buckets.h"
+#include "model/issue/issue.h"
 #include "model/lower/chunks.h"
 #include "model/lower/comm.h"
-#include "model/lower/events.h"
 #include "model/lower/lower.h"
 #include "model/schedule/edges.h"
 #include "model/vocabulary.h"
@@ -14,13 +14,8 @@
 
 /* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
 struct ty_comm_kinds {
-    /* of an exchange whose pass may be woven: the kind after it is beside computation */
-    uint16_t op[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
-    uint16_t round[TY_N_UNIT_KINDS][TY_UNIT_OPS][4]; /* forward; backward: first, middle, last */
-    uint16_t block[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_WGRAD + 1][TY_STEP_BLOCKS]; /* of steps */
-    uint16_t sum[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_WGRAD + 1];
-    uint16_t grad[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_OP_GRADS];
-    uint16_t copy[TY_N_UNIT_KINDS][TY_UNIT_OPS][2]; /* shares of pieces, forward and backward */
+    /* By slot. Of an exchange whose pass may be woven: the kind after it overlaps computation. */
+    uint16_t op[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_OP_COMMS];
     uint16_t gather[2];              /* tensor: messages that were sent in parts; TY_NONE */
     uint16_t norm_grads;             /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
@@ -29,15 +24,13 @@ struct ty_comm_kinds {
 };
 
 /* Kinds of one operator in one slice of a sequence (the whole, when there is one), TY_NONE where it
- * has no such pass. A full backward keeps what no collective separates in one operation; split
- * backwards have input and weight parts. */
+ * has no such pass. A full backward keeps what no collective separates in one operation. */
 struct ty_op_kinds {
-    uint16_t forward, recompute;
-    uint16_t dgrad, wgrad;  /* of a full backward */
-    uint16_t input, weight; /* of a split one */
-    /* of an operator in rounds those above are its first; the second, and how far apart the kinds
-     * of further rounds are: 0 where they are alike */
-    uint16_t next_forward, next_recompute, next_dgrad, next_input, apart;
+    uint16_t kind[TY_N_OP_PASSES];
+    /* Of an operator in rounds `kind` is its first round, `next` the second, and `apart` how far
+     * apart the kinds of further rounds are: 0 where they are alike. Of one in pieces `next` is any
+     * piece, and `kind` what is left. */
+    uint16_t next[TY_N_OP_PASSES], apart;
 };
 /* Gradients that travel together: reduced once the backward of a part has run, gathered (ZeRO-1,
  * -2) before its forward. A kind is TY_NONE where the layout has no such collective. */
@@ -64,7 +57,7 @@ struct ty_unit_part {
 
 /* Kinds of a layer with experts that have different loads: those that layers share, or others. */
 struct ty_routed_kinds {
-    uint16_t comm[TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
+    uint16_t comm[TY_UNIT_OPS][TY_OP_COMMS];
     struct ty_op_kinds (*slice)[TY_UNIT_OPS]; /* [2 x slices], as struct ty_gpu_mix has them */
 };
 
@@ -172,13 +165,6 @@ struct ty_routed_scratch {
     struct ty_op_costs *mean, *now;
 };
 
-/* A weight gradient that waits for a collective to run beside. */
-struct ty_lower_weight {
-    const struct ty_unit *unit;
-    uint32_t number;   /* operator in it */
-    uint32_t gathered; /* events it waits for: bits */
-};
-
 /* A forward and a backward over each other, in pieces; see pair.c. */
 struct ty_lower_pair {
     struct ty_lower_pair *next;
@@ -189,17 +175,12 @@ struct ty_lower_pair {
 /* The block being built, and the pass that it belongs to. */
 struct ty_lower_block {
     const struct ty_compute_kinds *kinds;
-    bool woven;  /* one half of a woven pair: cut where collectives are to be hidden, ... */
-    bool second; /* ... with events of its own */
-    bool fresh;  /* nothing of the pass has been computed or is to be hidden */
-    bool cut;    /* the next operation begins a piece */
-    bool last;   /* gradients of the stage are complete when it ends */
-    struct ty_lower_weight weight[TY_UNIT_OPS]; /* [n_weights]: put off */
-    uint32_t n_weights;
-    /* events the next computation has to wait for, and what each of them has waited for itself */
-    uint8_t need[TY_EVENTS];
-    uint32_t n_need;
-    uint32_t behind[TY_EVENTS]; /* bit e: event e */
+    struct ty_issuer issuer;
+    const struct ty_unit *unit; /* whose operators are issued */
+    bool fresh;                 /* nothing of the pass has been computed or is to be hidden */
+    bool cut;                   /* the next operation begins a piece */
+    bool last;                  /* gradients of the stage are complete when it ends */
+    uint32_t behind[TY_EVENTS]; /* what each event has waited for itself: bit e is event e */
 };
 
 /* What is known before any pipeline rank is lowered comes first; then what grows or is at hand. */
@@ -264,12 +245,6 @@ static inline struct ty_route ty_route_group(const struct ty_lower_group *group)
 static inline bool ty_lower_is_hybrid(const struct ty_lowering *l)
 {
     return ty_layout_replicas(l->in->layout) > 1;
-}
-
-/* The weight gradient is an operation of its own where a collective overlaps it. */
-static inline bool ty_lower_splits_wgrad(const struct ty_unit_op *op)
-{
-    return op->column || op->pieces.n > 0;
 }
 
 static inline bool ty_lower_is_mesh(const struct ty_lowering *l)
@@ -368,12 +343,11 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out)
 
 /* emit.c: single operations. A new block, the first of a pass. */
 uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block);
-/* In a woven pair: what comes next is another piece of the same pass. */
-void ty_lower_cut(struct ty_lowering *l);
-/* The event by which the pass at hand knows what `event` stands for. */
-uint8_t ty_lower_own_event(const struct ty_lowering *l, uint8_t event);
 /* The next computation waits for `event` (as last recorded when it is issued). */
-void ty_lower_need(struct ty_lowering *l, uint8_t event);
+static inline void ty_lower_need(struct ty_lowering *l, uint8_t event)
+{
+    ty_issuer_need(&l->emit.issuer, event);
+}
 /* The same, of an event that either half of an earlier pair may have recorded. */
 void ty_lower_need_either(struct ty_lowering *l, uint8_t event);
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
@@ -385,30 +359,9 @@ void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16
                          uint16_t layer, enum ty_part part, uint8_t record, const uint8_t *waits,
                          uint32_t n_waits);
 
-/* layer.c: the operations of a part of a unit, in each kind of pass. */
-void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);
-void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
-/* Weight gradients may be put off until there is a collective to run beside: to its end at most. */
-void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
-void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
-void ty_lower_part_weight(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
-
-/* grid.c: tensor groups in more than one dimension. A product in steps, in one of its passes, each
- * of which is such a kind; what ranks say about the weight gradients of an operator that were just
- * made. */
-struct ty_lower_op {
-    const struct ty_unit *unit;
-    uint32_t number; /* within the unit */
-    const struct ty_unit_op *op;
-};
-void ty_lower_steps(struct ty_lowering *l, const struct ty_lower_op *at, enum ty_direction pass,
-                    uint16_t kind);
-void ty_lower_grads(struct ty_lowering *l, const struct ty_lower_op *at);
-/* Recorded when weight gradients made so far are those of the whole tensor group. */
-uint8_t ty_lower_grads_event(const struct ty_lowering *l);
-void ty_lower_grid_kinds(struct ty_lowering *l);
-/* What was computed so far and what the next computation waits for: how many of waits[]. */
-uint32_t ty_lower_ready(struct ty_lowering *l, uint8_t waits[TY_WAITS]);
+/* The operations of a part of a unit, in one kind of pass: `issue` is of model/issue/issue.h. */
+void ty_lower_part(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part,
+                   ty_issuer_part_fn *issue);
 
 /* data.c: collectives between replicas. A pass begins with ty_lower_gather_begin, once its
  * first computation may start, and calls ty_lower_gather before each part in the order of use:

@@ -268,7 +268,7 @@ static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm,
                         return -1;
                     }
                     if (forward == (place <= TY_AFTER_FORWARD) && is_comm(other, comm)) {
-                        return l->here.comm.op[u][i][place][k];
+                        return l->here.comm.op[u][i][ty_comm_place((enum ty_comm_place)place, k)];
                     }
                 }
             }
@@ -347,20 +347,53 @@ static void round_comm_kinds(struct ty_lowering *l, const struct ty_op_rounds *r
     }
 }
 
+static uint16_t move_kind(struct ty_lowering *l, const struct ty_op_move *move, enum ty_phase phase)
+{
+    return move->bytes > 0 ? ty_lower_group_kind(l, (enum ty_comm_group)move->group,
+                                                 (enum ty_coll)move->coll, phase, move->bytes)
+                           : TY_NONE;
+}
+
+/* What ranks of a grid say in the steps of an operator and about its weight gradients. */
+static void move_kinds(struct ty_lowering *l, const struct ty_unit_op *op, uint16_t *kind)
+{
+    for (enum ty_direction way = TY_FORWARD; way <= TY_WGRAD; way++) {
+        const enum ty_phase phase = way == TY_FORWARD ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD;
+        for (uint32_t k = 0; k < TY_STEP_BLOCKS; k++) {
+            kind[TY_COMM_BLOCK + (uint32_t)way * TY_STEP_BLOCKS + k] =
+                move_kind(l, &op->steps.block[way][k], phase);
+        }
+        kind[TY_COMM_SUM + (uint32_t)way] = move_kind(l, &op->steps.sum[way], phase);
+    }
+    for (uint32_t k = 0; k < TY_OP_GRADS; k++) {
+        kind[TY_COMM_GRAD + k] = move_kind(l, &op->grad[k], TY_PHASE_BACKWARD);
+    }
+}
+
+static void place_kinds(struct ty_lowering *l, const struct ty_unit_op *op, uint16_t *kind)
+{
+    for (enum ty_comm_place place = 0; place < TY_N_COMM_PLACES; place++) {
+        for (uint32_t k = 0; k < op->comms[place].n; k++) {
+            kind[ty_comm_place(place, k)] =
+                op_comm_kind(l, &op->comms[place].item[k], place <= TY_AFTER_FORWARD);
+        }
+    }
+}
+
 /* Those of all operators. */
 static void op_comm_kinds(struct ty_lowering *l)
 {
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
-            copy_kinds(l, &l->part->kind[u].op[i].pieces, l->here.comm.copy[u][i]);
-            round_comm_kinds(l, &l->part->kind[u].op[i].rounds, l->here.comm.round[u][i]);
-            for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
-                const struct ty_op_comms *comms = &l->part->kind[u].op[i].comms[place];
-                for (uint32_t k = 0; k < comms->n; k++) {
-                    l->here.comm.op[u][i][place][k] =
-                        op_comm_kind(l, &comms->item[k], place <= TY_AFTER_FORWARD);
-                }
-            }
+            const struct ty_unit_op *op = &l->part->kind[u].op[i];
+            copy_kinds(l, &op->pieces, &l->here.comm.op[u][i][TY_COMM_SHARE]);
+            round_comm_kinds(l, &op->rounds, &l->here.comm.op[u][i][TY_COMM_ROUND]);
+            place_kinds(l, op, l->here.comm.op[u][i]);
+        }
+    }
+    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS && ty_lower_is_mesh(l); u++) {
+        for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
+            move_kinds(l, &l->part->kind[u].op[i], l->here.comm.op[u][i]);
         }
     }
 }
@@ -467,7 +500,6 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     }
     l->here.first_kind = l->b.program->n_kinds;
     op_comm_kinds(l);
-    ty_lower_grid_kinds(l);
     message_kinds(l);
     l->here.comm.grad_norm = norm_kind(l, l->norm_at);
     if (l->expert_norm_meet != TY_NONE) {

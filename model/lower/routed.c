@@ -115,26 +115,20 @@ static uint16_t kind_like(struct ty_lowering *l, uint16_t base, double by, const
 static void op_kinds(struct ty_lowering *l, const struct ty_unit_op *op, double by,
                      const struct ty_routed_scratch *s, struct ty_op_kinds *k)
 {
-    enum {
-        FORWARD,
-        DGRAD,
-        WGRAD,
-        RECOMPUTE,
-        INPUT,
-        WEIGHT
-    };
-    const bool split = ty_lower_splits_wgrad(op);
+    const bool split = ty_issuer_splits_wgrad(op);
     const struct {
-        uint16_t *kind;
+        enum ty_op_pass pass;
         int at[2];
-    } rows[] = {{&k->forward, {FORWARD, -1}},
-                {&k->recompute, {RECOMPUTE, -1}},
-                {&k->dgrad, {DGRAD, split ? -1 : WGRAD}},
-                {&k->wgrad, {WGRAD, -1}},
-                {&k->input, {INPUT, -1}},
-                {&k->weight, {op->first ? DGRAD : WEIGHT, op->first ? WGRAD : -1}}};
+    } rows[] = {
+        {TY_OP_FORWARD, {TY_OP_FORWARD, -1}},
+        {TY_OP_RECOMPUTE, {TY_OP_RECOMPUTE, -1}},
+        {TY_OP_DGRAD, {TY_OP_DGRAD, split ? -1 : TY_OP_WGRAD}},
+        {TY_OP_WGRAD, {TY_OP_WGRAD, -1}},
+        {TY_OP_INPUT, {TY_OP_INPUT, -1}},
+        {TY_OP_WEIGHT, {op->first ? TY_OP_DGRAD : TY_OP_WEIGHT, op->first ? TY_OP_WGRAD : -1}}};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        *rows[i].kind = kind_like(l, *rows[i].kind, by, rows[i].at, s);
+        uint16_t *kind = &k->kind[rows[i].pass];
+        *kind = kind_like(l, *kind, by, rows[i].at, s);
     }
 }
 
@@ -189,15 +183,14 @@ static bool moves_rows(const struct ty_op_comm *comm)
 }
 
 static void comm_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
-                       const struct ty_member_load *loads,
-                       uint16_t kind[TY_N_COMM_PLACES][TY_PLACE_COMMS])
+                       const struct ty_member_load *loads, uint16_t kind[TY_OP_COMMS])
 {
     for (uint32_t place = 0; place < TY_N_COMM_PLACES && loads != NULL; place++) {
         for (uint32_t k = 0; k < op->comms[place].n; k++) {
             const struct ty_op_comm *comm = &op->comms[place].item[k];
             if (moves_rows(comm)) {
-                kind[place][k] =
-                    ty_lower_loaded_kind(l, comm, place <= TY_AFTER_FORWARD, kind[place][k], loads);
+                uint16_t *own = &kind[ty_comm_place((enum ty_comm_place)place, k)];
+                *own = ty_lower_loaded_kind(l, comm, place <= TY_AFTER_FORWARD, *own, loads);
             }
         }
     }

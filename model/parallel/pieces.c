@@ -5,7 +5,7 @@
  * its own, and while a piece runs what the one before gave for another rank leaves. Going backward
  * the gradients of row-parallel results come like inputs; those that column-parallel products
  * scatter have the weight gradient to run beside, and inputs that are gathered again for that the
- * input gradient (layer.c). So do MegaScale (Jiang et al. 2024, section 3.2), Megatron-LM's
+ * input gradient (issue/unit.c). So do MegaScale (Jiang et al. 2024, section 3.2), Megatron-LM's
  * --tp-comm-overlap and PyTorch's asynchronous tensor parallelism; which passes the latter two take
  * by default is from memory.
  *

@@ -1,6 +1,6 @@
 /* events.h - by which operations wait for each other. */
-#ifndef TY_MODEL_LOWER_EVENTS_H
-#define TY_MODEL_LOWER_EVENTS_H
+#ifndef TY_ISSUE_EVENTS_H
+#define TY_ISSUE_EVENTS_H
 
 #include "model/framework.h"
 #include "sim/core/program/program.h"
@@ -9,7 +9,7 @@
  * per purpose is enough: waiting for COMPUTE means "all computation issued so far". Only the halves
  * of a woven pair (pair.c) must not wait for each other: the forward has the first few events
  * once more, TY_EVENT_HALF further on. */
-enum ty_lower_event {
+enum ty_event {
     TY_EVENT_COMPUTE, /* every compute operation */
     TY_EVENT_TENSOR,  /* every tensor collective whose result the next computation needs */
     TY_EVENT_CONTEXT, /* what context ranks say to each other in the attention core: in rounds those
