@@ -415,9 +415,9 @@ static void derive_inner(const struct layout_check *c)
     }
 }
 
-int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
+int ty_layout_derive(struct ty_layout *layout, const struct ty_section *section,
                      const struct ty_arch *arch, const struct ty_cluster *cluster, uint32_t chunks,
-                     struct ty_err *err)
+                     const struct ty_parallel *const *kinds, struct ty_err *err)
 {
     const struct layout_check c = {.layout = layout,
                                    .section = section,
@@ -434,9 +434,9 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
     rc = ty_check_first(rc, ty_layout_find_shapes(layout, section, arch, c.chunks, c.gpus, err));
     /* each needs what the one before establishes */
     derive_inner(&c);
-    for (size_t i = 0; ty_parallels[i] != NULL && rc == 0; i++) {
-        if (ty_parallels[i]->check != NULL) {
-            rc = ty_parallels[i]->check(layout, section, arch, c.gpus, err);
+    for (size_t i = 0; kinds[i] != NULL && rc == 0; i++) {
+        if (kinds[i]->check != NULL) {
+            rc = kinds[i]->check(layout, section, arch, c.gpus, err);
         }
     }
     rc = rc < 0 ? rc : ty_mesh_check_batch(layout, section, err);

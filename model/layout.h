@@ -112,7 +112,7 @@ struct ty_layout {
     double offload_room;           /* gemini: share of a GPU's memory that it fills */
     struct ty_framework framework; /* habits of the stack that runs it; a section of its own */
 
-    /* derived by ty_layout_finish */
+    /* derived by ty_layout_derive */
     struct ty_homes {
         int optimizer, parameters, activations; /* enum ty_home, never auto */
         double share; /* of optimizer and gradients that is not on the GPU; 0: optimizer is GPU */
@@ -138,11 +138,12 @@ extern const struct ty_word ty_scheme_words[];  /* by enum ty_tensor_scheme */
 extern const struct ty_field ty_layout_fields[];
 extern const uint32_t ty_n_layout_fields;
 
-/* Fills `data: auto`, derives, and checks every divisibility rule; each failure is reported at the
- * place of the value that would have to change. `chunks`: virtual stages per rank. */
-int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
+/* Fills `data: auto`, derives, and checks every divisibility rule, with those of the kinds of
+ * parallelism (kinds[] ends with NULL). ty_layout_finish of model/parallel/kinds.h has them all. */
+struct ty_parallel;
+int ty_layout_derive(struct ty_layout *layout, const struct ty_section *section,
                      const struct ty_arch *arch, const struct ty_cluster *cluster, uint32_t chunks,
-                     struct ty_err *err);
+                     const struct ty_parallel *const *kinds, struct ty_err *err);
 
 /* A sequence that a schedule cuts into slices is not shared by ranks as well. */
 int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_section *section,
@@ -172,6 +173,19 @@ static inline bool ty_layout_is_mesh(const struct ty_layout *layout)
 
 /* The largest s with s^power <= n; power 2 or 3. */
 uint32_t ty_root(uint32_t n, uint32_t power);
+
+/* Parts of a micro-batch that such a group deals its sequences to, and whether there are enough. */
+static inline uint32_t ty_mesh_parts(const struct ty_mesh *mesh)
+{
+    return mesh->side * mesh->depth;
+}
+bool ty_mesh_deals(const struct ty_layout *layout);
+int ty_mesh_check_batch(const struct ty_layout *layout, const struct ty_section *section,
+                        struct ty_err *err);
+
+/* The key of what so many tensor ranks cannot share in one dimension, and its value in *of; NULL:
+ * nothing. */
+const char *ty_tensor_undivided(const struct ty_arch *arch, uint32_t ranks, uint32_t *of);
 
 /* layout_shapes.c: the layout of a pipeline stage, as if all were like it: itself, where they are.
  * Ranks of a stage; of the largest; of all, from what was given, 0 where data is auto. Whether two

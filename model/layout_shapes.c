@@ -217,6 +217,26 @@ static int check_neighbours(const struct shapes *c, uint32_t stage)
     return 0;
 }
 
+const char *ty_tensor_undivided(const struct ty_arch *arch, uint32_t t, uint32_t *of)
+{
+    const struct {
+        const char *name;
+        uint32_t value;
+        bool divides;
+    } rows[] = {
+        {"model.heads", arch->heads, arch->heads % t == 0},
+        {"model.kv_heads", arch->kv_heads, arch->kv_heads % t == 0 || t % arch->kv_heads == 0},
+        {"model.ffn", arch->ffn, arch->ffn % t == 0},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (!rows[i].divides) {
+            *of = rows[i].value;
+            return rows[i].name;
+        }
+    }
+    return NULL;
+}
+
 /* A stage by itself: what its ranks share can be shared. */
 static int check_stage(const struct shapes *c, uint32_t stage)
 {

@@ -86,30 +86,4 @@ struct ty_parallel {
     void (*around)(const struct ty_block_maker *b, struct ty_unit_op *op);
 };
 
-/* In the order in which they are applied; ends with NULL. */
-extern const struct ty_parallel *const ty_parallels[];
-
-/* tensor.c: the key of what so many tensor ranks cannot share in one dimension, and its value in
- * *of; NULL: nothing. */
-const char *ty_tensor_undivided(const struct ty_arch *arch, uint32_t ranks, uint32_t *of);
-
-/* tensor_mesh.c: whether tensor groups can be such a grid, and a micro-batch can be dealt to it;
- * what it leaves of sequences and hidden states. */
-int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *section,
-                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err);
-int ty_mesh_check_batch(const struct ty_layout *layout, const struct ty_section *section,
-                        struct ty_err *err);
-bool ty_mesh_deals(const struct ty_layout *layout);
-void ty_mesh_shard(const struct ty_mesh *mesh, struct ty_shard *shard);
-
-/* tensor_2d.c, tensor_3d.c: what such a group does to an operator. */
-void ty_mesh_2d_around(const struct ty_block_maker *b, const struct ty_mesh *mesh,
-                       struct ty_unit_op *op);
-void ty_mesh_3d_around(const struct ty_block_maker *b, const struct ty_mesh *mesh,
-                       struct ty_unit_op *op);
-
-extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_context,
-    ty_parallel_data, ty_parallel_expert, ty_parallel_dispatch, ty_parallel_recompute,
-    ty_parallel_pieces;
-
 #endif

@@ -5,15 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout)
+struct ty_shard ty_block_shard(const struct ty_arch *arch, const struct ty_layout *layout,
+                               const struct ty_parallel *const *kinds)
 {
     struct ty_shard shard = {.sequences = layout->micro_batch,
                              .sequence = arch->sequence,
                              .tokens = (double)layout->micro_batch * arch->sequence,
                              .context = 1};
-    for (size_t i = 0; ty_parallels[i] != NULL; i++) {
-        if (ty_parallels[i]->shard != NULL) {
-            ty_parallels[i]->shard(arch, layout, &shard);
+    for (size_t i = 0; kinds[i] != NULL; i++) {
+        if (kinds[i]->shard != NULL) {
+            kinds[i]->shard(arch, layout, &shard);
         }
     }
     return shard;
@@ -208,12 +209,12 @@ static bool comes_back(const struct ty_unit_ops *unit, const struct ty_saved *x)
 }
 
 /* What kinds of parallelism do to the operators of a finished list, and what that gives up. */
-static void transform(struct ty_block_maker *b)
+static void transform(struct ty_block_maker *b, const struct ty_parallel *const *kinds)
 {
     struct ty_unit_ops *unit = b->out;
-    for (size_t k = 0; ty_parallels[k] != NULL; k++) {
-        for (uint32_t i = 0; i < unit->n && ty_parallels[k]->around != NULL; i++) {
-            ty_parallels[k]->around(b, &unit->op[i]);
+    for (size_t k = 0; kinds[k] != NULL; k++) {
+        for (uint32_t i = 0; i < unit->n && kinds[k]->around != NULL; i++) {
+            kinds[k]->around(b, &unit->op[i]);
         }
     }
     for (uint32_t i = 0; i < unit->n_saved; i++) {
@@ -279,10 +280,10 @@ static bool has_kind(const struct ty_block_maker *b)
     return ty_kind_mode(b->arch, b->kind) < modes && b->layer < b->arch->layers;
 }
 
-void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
-                   const struct ty_layout *layout)
+void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
+                    const struct ty_layout *layout, const struct ty_parallel *const *kinds)
 {
-    units->shard = ty_shard_of(arch, layout);
+    units->shard = ty_block_shard(arch, layout, kinds);
     units->stashed = layout->home.activations != TY_HOME_GPU;
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         struct ty_block_maker b = {.arch = arch,
@@ -303,7 +304,7 @@ void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
         }
         if (b.out->n > 0) {
             b.out->recompute = recompute_of(arch, layout, k);
-            transform(&b);
+            transform(&b, kinds);
         }
     }
 }

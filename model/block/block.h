@@ -92,7 +92,11 @@ struct ty_shard {
     double sent_rows;   /* that its own tokens make, one for each expert they go to */
     double expert_rows; /* that come to its experts, when all get as many */
 };
-struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout);
+
+/* What kinds of parallelism leave for a rank; kinds[] ends with NULL. ty_shard_of and ty_units_make
+ * of model/parallel/kinds.h have them all. */
+struct ty_shard ty_block_shard(const struct ty_arch *arch, const struct ty_layout *layout,
+                               const struct ty_parallel *const *kinds);
 
 struct ty_weight {
     const char *name;
@@ -269,8 +273,8 @@ struct ty_units {
     struct ty_unit_ops kind[TY_N_UNIT_KINDS];
     bool stashed; /* what they keep from forward to backward waits beside the GPU */
 };
-void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
-                   const struct ty_layout *layout);
+void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
+                    const struct ty_layout *layout, const struct ty_parallel *const *kinds);
 
 /* mlp.c: the kernel of its activation, enum ty_activation_kernel. */
 int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *framework);
@@ -295,21 +299,6 @@ struct ty_stage_params ty_stage_params(const struct ty_units *units, const struc
                                        const struct ty_layers *layers, bool first, bool last);
 struct ty_stage_params ty_count_params(const struct ty_units *units, const struct ty_arch *arch,
                                        const uint32_t count[TY_N_UNIT_KINDS]);
-
-/* The units of a rank that has the whole model; with recomputation and habits of `like`, unless
- * that is NULL. */
-void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,
-                         const struct ty_layout *like);
-
-/* Of the whole model, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al.
- * 2021). Embedding: input matrix and positions; head: final norm and untied output matrix. */
-double ty_arch_layer_params(const struct ty_arch *arch); /* mean over layers */
-double ty_arch_embedding_params(const struct ty_arch *arch);
-double ty_arch_head_params(const struct ty_arch *arch);
-double ty_arch_params(const struct ty_arch *arch);
-/* Those that a token meets: of routed experts its own. With the input embedding or, unless that is
- * the output matrix as well, without: publications do either. */
-double ty_arch_active_params(const struct ty_arch *arch, bool embedding);
 
 /* ---- price.c ---- */
 

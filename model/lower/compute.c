@@ -1,5 +1,6 @@
 /* compute.c - what computation costs: on each kind of GPU in use once, for all stages. */
 #include "model/lower/internal.h"
+#include "model/parallel/kinds.h"
 
 /* Into the costs of a slice: alone (by 1), or in a slot in which a forward and a backward overlap.
  * Only layers stretch there: ends are at the edges of a pipeline. */

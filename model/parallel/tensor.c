@@ -6,7 +6,7 @@
  * Without framework.parallel_loss they are gathered, and every rank computes the whole loss. */
 #include <math.h>
 
-#include "model/block/maker.h"
+#include "model/parallel/mesh.h"
 #include "model/check.h"
 
 static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
@@ -84,26 +84,6 @@ static struct ty_numbers candidates_of(const struct ty_layout *layout, const str
         }
     }
     return list;
-}
-
-const char *ty_tensor_undivided(const struct ty_arch *arch, uint32_t t, uint32_t *of)
-{
-    const struct {
-        const char *name;
-        uint32_t value;
-        bool divides;
-    } rows[] = {
-        {"model.heads", arch->heads, arch->heads % t == 0},
-        {"model.kv_heads", arch->kv_heads, arch->kv_heads % t == 0 || t % arch->kv_heads == 0},
-        {"model.ffn", arch->ffn, arch->ffn % t == 0},
-    };
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        if (!rows[i].divides) {
-            *of = rows[i].value;
-            return rows[i].name;
-        }
-    }
-    return NULL;
 }
 
 static int check(const struct ty_layout *layout, const struct ty_section *section,

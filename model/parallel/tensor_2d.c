@@ -17,7 +17,7 @@
  * A norm needs sums over the row; its parameters, and biases, are cut q q times and gathered over
  * the column. Logits are those of a vocabulary-parallel matrix like any, or without
  * framework.parallel_loss partial sums over the row of all columns, of a gathered matrix. */
-#include "model/block/maker.h"
+#include "model/parallel/mesh.h"
 
 /* Bytes of the blocks of a product that a rank has. */
 struct blocks {

@@ -11,7 +11,7 @@
  *
  * Gathered X and W are kept; with layout.keep_gathered false they are gathered again. A norm sums
  * over the group that has its columns; its parameters and biases are whole on each. */
-#include "model/block/maker.h"
+#include "model/parallel/mesh.h"
 
 static struct ty_op_comm comm(enum ty_comm_group group, enum ty_coll coll, double bytes)
 {

@@ -10,20 +10,15 @@
  * else. The vocabulary is padded, as in one dimension (layout.c). */
 #include <stdio.h>
 
-#include "model/block/maker.h"
+#include "model/parallel/mesh.h"
 #include "model/check.h"
 #include "sim/base/text.h"
-
-static uint32_t sequence_parts(const struct ty_mesh *mesh)
-{
-    return mesh->side * mesh->depth;
-}
 
 void ty_mesh_shard(const struct ty_mesh *mesh, struct ty_shard *shard)
 {
     shard->hidden /= mesh->side;
-    shard->sequences /= sequence_parts(mesh);
-    shard->tokens /= sequence_parts(mesh);
+    shard->sequences /= ty_mesh_parts(mesh);
+    shard->tokens /= ty_mesh_parts(mesh);
 }
 
 /* ---- how many ranks ---- */
@@ -225,28 +220,6 @@ static int check_divides(const struct ty_layout *layout, const struct ty_section
                          (unsigned)left->by, left->name, (unsigned)left->value, list.text,
                          list.n > 0 ? ", or " : "", left->name,
                          (unsigned)(left->value / left->by + 1) * left->by);
-}
-
-bool ty_mesh_deals(const struct ty_layout *layout)
-{
-    const struct ty_mesh mesh = ty_layout_mesh(layout);
-    return !ty_layout_is_mesh(layout) || layout->micro_batch % sequence_parts(&mesh) == 0;
-}
-
-int ty_mesh_check_batch(const struct ty_layout *layout, const struct ty_section *section,
-                        struct ty_err *err)
-{
-    const struct ty_mesh mesh = ty_layout_mesh(layout);
-    const uint32_t b = sequence_parts(&mesh);
-    return ty_mesh_deals(layout)
-               ? 0
-               : ty_check_fail(section, "micro_batch", err,
-                               "%u: tensor_scheme %s deals sequences to %u parts of a tensor group "
-                               "of %u; try %u",
-                               (unsigned)layout->micro_batch,
-                               ty_scheme_words[layout->tensor_scheme].name, (unsigned)b,
-                               (unsigned)layout->tensor,
-                               (unsigned)(layout->micro_batch / b + 1) * b);
 }
 
 int ty_mesh_check(const struct ty_layout *layout, const struct ty_section *section,

@@ -2,6 +2,7 @@
 #include "sim/config/load.h"
 
 #include "model/check.h"
+#include "model/parallel/kinds.h"
 #include "sim/config/measured.h"
 #include "sim/config/placement.h"
 #include "topology/exceptions.h"

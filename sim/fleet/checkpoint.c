@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "model/block/memory.h"
+#include "model/parallel/whole.h"
 
 /* Seconds in which a GPU's share of states comes together in the memory of its host: what the GPU
  * has over PCIe, and of what waits on the host already a copy in that memory, as the optimizer goes

@@ -1,6 +1,7 @@
 /* costs_layer.c - parameters and tensors of a micro-batch on a rank, whatever the pipeline. */
 #include <string.h>
 
+#include "model/parallel/kinds.h"
 #include "sim/plan/costs_internal.h"
 
 /* All that the units of a rank, and their times, depend on. */

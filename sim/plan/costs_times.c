@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/parallel/kinds.h"
 #include "sim/plan/costs_internal.h"
 
 static double ps_of(double seconds)

@@ -1,4 +1,5 @@
 /* point.c - from coordinates to a configuration. */
+#include "model/parallel/kinds.h"
 #include "sim/config/vary.h"
 #include "sim/plan/space.h"
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/parallel/kinds.h"
 #include "sim/plan/stages_internal.h"
 #include "sim/run/bill.h"
 #include "sim/run/figures.h"

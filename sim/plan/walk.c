@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "model/offload.h"
-#include "model/parallel.h"
+#include "model/parallel/kinds.h"
 #include "sim/plan/space.h"
 
 #define POINTS_MAX 8000000u /* some 1.2 KB each while they are billed */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/parallel/whole.h"
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
 #include "sim/config/stack.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/parallel/whole.h"
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
 #include "sim/config/stack.h"

@@ -6,7 +6,8 @@
 #include <sys/resource.h>
 
 #include "model/block/block.h"
-#include "model/block/flops.h"
+#include "model/parallel/kinds.h"
+#include "model/parallel/whole.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 #include "sim/run/traffic.h"

@@ -6,6 +6,7 @@
 
 #include "model/check.h"
 #include "model/offload.h"
+#include "model/parallel/kinds.h"
 
 /* ---- what changes ---- */
 

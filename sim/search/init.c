@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "model/block/block.h"
+#include "model/parallel/whole.h"
 #include "sim/base/number_text.h"
 #include "sim/config/load.h"
 #include "sim/document/json.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/block/block.h"
+#include "model/parallel/kinds.h"
 #include "sim/base/text.h"
 
 /* ---- closed forms ---- */

@@ -32,6 +32,7 @@ PROGRAMS = {
     "mandoc": "mandoc",
     "mpirun": "openmpi-bin",
     "munged": "munge",
+    "nm": "binutils",
     "node": "nodejs",
     "parallel": "parallel",
     "pmccabe": "pmccabe",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "model/block/memory.h"
+#include "model/parallel/kinds.h"
 #include "sim/config/config.h"
 #include "sim/trainyard.h"
 

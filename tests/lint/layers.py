@@ -2,7 +2,9 @@
 """Fails on an include that is out of order: layers.py TOP
 
 Each folder may include itself and what is below it. A file includes its own header first, or one
-that includes it, as NAME_internal.h does. No header includes itself by way of others.
+that includes it, as NAME_internal.h does. No header includes itself by way of others, and what
+folders may include leads none back to itself. No file includes an internal header of another
+folder. modules.py holds what is called against the same table.
 """
 import pathlib
 import re
@@ -11,8 +13,8 @@ import sys
 CORE = ["sim/base", "sim/core/program", "sim/core/deadlock", "sim/core/execute", "sim/core/analyse"]
 MACHINE = ["sim/base", "sim/document", "topology", "topology/collectives"]
 TRACES = CORE + ["sim/document", "traces/out", "traces/view"]
-RUN = CORE + MACHINE + ["topology/fabric", "model", "model/kernel", "model/block", "model/schedule",
-                        "model/orders", "sim", "sim/config"]
+RUN = CORE + MACHINE + ["topology/fabric", "model", "model/kernel", "model/block", "model/parallel",
+                        "model/schedule", "model/orders", "sim", "sim/config"]
 ALLOWED = {  # what a folder may include besides itself
     "sim/base": [],
     "sim/document": CORE[:1],
@@ -31,7 +33,8 @@ ALLOWED = {  # what a folder may include besides itself
     "model/parallel": MACHINE + ["sim/core/program", "model", "model/kernel", "model/block"],
     "model/issue": MACHINE + ["sim/core/program", "model", "model/kernel", "model/block"],
     "model/lower": MACHINE + ["sim/core/program", "sim/core/execute", "topology/fabric", "model",
-                              "model/kernel", "model/block", "model/schedule", "model/issue"],
+                              "model/kernel", "model/block", "model/parallel", "model/schedule",
+                              "model/issue"],
     "model/lower/offload": ["model/lower"],
     "traces/out": TRACES[:6],
     "traces/view": TRACES[:7],
@@ -41,10 +44,10 @@ ALLOWED = {  # what a folder may include besides itself
     "traces/svg": TRACES,
     "traces/page": TRACES,
     "sim/profile/read": CORE[:2],
-    "sim/config": RUN + ["traces/out", "traces/svg", "sim/exchange/read"],
-    "sim/run": RUN + ["model/lower", "traces/out", "sim/exchange/read"],
+    "sim/config": RUN + ["traces/out", "traces", "traces/svg", "sim/exchange/read"],
+    "sim/run": RUN + ["model/lower", "traces/out", "traces", "sim/exchange/read"],
     "sim/schedule": RUN + ["sim/run", "traces/view", "traces/svg"],
-    "sim/sweep": RUN + ["sim/run"],
+    "sim/sweep": RUN + ["model/lower", "sim/run"],
     "sim/search": RUN + ["sim/run", "sim/sweep"],
     "sim/emit": RUN,
     "sim/import": RUN,
@@ -52,18 +55,20 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/import/nemo": RUN + ["sim/import", "sim/import/megatron"],
     "sim/import/shell": CORE[:1] + ["sim", "sim/import"],
     "sim/import/megatron": RUN + ["sim/import", "sim/import/shell"],
-    "sim/plan": RUN + ["model/parallel", "model/issue", "sim/run", "sim/sweep", "sim/search"],
-    "sim/plan/search": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan"],
+    "sim/plan": RUN + ["model/issue", "model/lower", "sim/run", "sim/sweep", "sim/search"],
+    "sim/plan/search": RUN + ["model/lower", "sim/run", "sim/sweep", "sim/search", "sim/plan"],
     "sim/fleet": RUN + ["sim/run"],
     "sim/exchange": RUN + ["sim/run", "sim/exchange/read", "traces/out"],
     "sim/exchange/read": MACHINE + ["sim/core/program", "topology/fabric", "model"],
-    "sim/calibrate": RUN + ["sim/run", "sim/sweep"],
-    "sim/report": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/fleet", "traces/svg"],
-    "sim/report/plan": RUN + ["sim/run", "sim/plan/search", "sim/emit", "sim/report", "traces/svg"],
-    "sim/draw": RUN + ["sim/run", "traces/out"],
+    "sim/calibrate": RUN + ["sim/run", "sim/sweep", "sim/report"],
+    "sim/report": RUN + ["sim/run", "sim/draw", "sim/sweep", "sim/search", "sim/fleet",
+                         "traces/svg"],
+    "sim/report/plan": RUN + ["sim/run", "sim/plan", "sim/plan/search", "sim/emit", "sim/report",
+                              "traces/svg"],
+    "sim/draw": RUN + ["sim/run", "traces/out", "traces"],
     "sim/report/page": RUN + ["sim/run", "sim/search", "sim/report", "traces/out", "traces/page"],
     "sim/profile": RUN + ["sim/profile/read"],
-    "sim/diff": RUN + ["sim/run", "sim/draw", "sim/profile"],
+    "sim/diff": RUN + ["sim/run", "sim/draw", "sim/report", "sim/profile", "traces"],
     "sim/cli": ["sim"],
     "sim/manual": ["sim", "sim/cli"],
     "sim/mpi": ["sim", "sim/cli"],
@@ -71,6 +76,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/classroom": ["sim", "sim/base", "sim/document", "sim/wasm"],
     "sim": CORE[:1] + ["traces/out"],
 }
+SHARED = ["traces/svg/internal.h"]  # as long as the library draws plans and fleets
 SOURCES = ["sim", "topology", "model", "traces"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 
@@ -85,8 +91,11 @@ def includes(path):
 
 def upward(root, path, folder):
     for number, name, own in includes(path):
-        if own and str(pathlib.PurePosixPath(name).parent) not in [folder] + ALLOWED[folder]:
+        other = str(pathlib.PurePosixPath(name).parent)
+        if own and other not in [folder] + ALLOWED[folder]:
             yield f"{path.relative_to(root)}:{number}: {folder} may not include {name}"
+        elif own and other != folder and name.endswith("internal.h") and name not in SHARED:
+            yield f"{path.relative_to(root)}:{number}: {name} is internal to {other}"
 
 
 def own_header(root, path):
@@ -112,6 +121,16 @@ def circle(below, name, above, done):
     return []
 
 
+def circles(what, below):
+    """The first circle, as a finding."""
+    done = set()
+    for name in sorted(below):
+        found = circle(below, name, [], done)
+        if found:
+            yield f"{what}: " + ", ".join(found)
+            return
+
+
 def violations(root):
     below = {}
     for top in SOURCES:
@@ -125,12 +144,9 @@ def violations(root):
             if path.suffix == ".h":
                 below[path.relative_to(root).as_posix()] = [
                     name for _, name, own in includes(path) if own]
-    done = set()
-    for name in sorted(below):
-        found = circle(below, name, [], done)
-        if found:
-            yield "headers include each other: " + ", ".join(found)
-            return
+    yield from circles("headers include each other", below)
+    yield from circles("folders may include each other", {
+        folder: [other for other in known if other != folder] for folder, known in ALLOWED.items()})
 
 
 def main():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The checks of this folder find what they are there for: test_lint.py"""
+import collections
 import contextlib
 import io
 import json
@@ -15,6 +16,7 @@ import extending
 import ideas
 import layers
 import links
+import modules
 import sizes
 import tools  # finds needs
 import needs
@@ -95,6 +97,46 @@ class Layers(unittest.TestCase):
                                           '#include "model/c.h"\n', "model/c.h":
                                           '#include "model/b.h"\n'}),
                          ["headers include each other: model/b.h, model/c.h, model/b.h"])
+
+
+    def test_an_internal_header_of_another_folder_is_told(self):
+        self.assertEqual(self.violations({"model/a_internal.h": "", "model/block/a.c":
+                                          '#include "model/a_internal.h"\n'}),
+                         ["model/block/a.c:1: model/a_internal.h is internal to model"])
+
+
+class Modules(unittest.TestCase):
+    def judge(self, defined, used):
+        return list(modules.judge({name: (path, "T") for name, path in defined.items()},
+                                  collections.defaultdict(set, used), {"ty_run"}))
+
+    def test_a_listing_is_read(self):
+        listing = "b/a.o: ty_a T 0 12\nb/a.o: ty_b U         \nb/a.o: ty_c r 0 8\nb/a.o: free U\n"
+        self.assertEqual(modules.symbols(listing, {"b/a.o": "sim/base/a.c"}),
+                         ({"ty_a": ("sim/base/a.c", "T")}, {"ty_b": {"sim/base/a.c"}}))
+
+    def test_a_call_downward_passes_and_one_upward_does_not(self):
+        defined = {"ty_a": "sim/base/a.c", "ty_b": "model/b.c"}
+        self.assertEqual(self.judge(defined, {"ty_a": {"model/b.c"}}), [])
+        self.assertEqual(self.judge(defined, {"ty_b": {"sim/base/a.c"}}),
+                         ["sim/base/a.c: sim/base may not use ty_b of model/b.c"])
+
+    def test_programs_use_what_the_public_header_declares(self):
+        defined = {"ty_run": "sim/run/run.c", "ty_other": "sim/run/run.c"}
+        used = {name: {"sim/cli/a.c"} for name in defined}
+        self.assertEqual(self.judge(defined, used),
+                         ["sim/cli/a.c: sim/cli may not use ty_other of sim/run/run.c"])
+
+    def test_modules_that_use_each_other_are_told(self):
+        defined = {"ty_a": "model/a.c", "ty_b": "model/block/b.c"}
+        told = self.judge(defined, {"ty_a": {"model/block/b.c"}, "ty_b": {"model/a.c"}})
+        self.assertEqual(told[-1], "modules use each other: model, model/block, model")
+
+    def test_functions_with_one_other_caller_are_counted(self):
+        defined = {name: ("sim/base/a.c", "T") for name in ("ty_a", "ty_b", "ty_c")}
+        used = collections.defaultdict(set, {"ty_a": {"sim/base/a.c", "model/b.c"},
+                                             "ty_b": {"model/b.c", "model/c.c"}})
+        self.assertEqual(modules.single(defined, used), (1, 3))
 
 
 @unittest.skipUnless(tools.present(["pmccabe"]), "pmccabe not found")

@@ -9,6 +9,7 @@
 
 #include "model/block/memory.h"
 
+#include "model/parallel/kinds.h"
 #include "tests/unit/suite.h"
 
 #define MODEL_KEYS_MAX 64u

@@ -4,6 +4,7 @@
 #define TY_TESTS_PRICED_H
 
 #include "model/block/block.h"
+#include "model/parallel/kinds.h"
 #include "tests/unit/suite.h"
 
 enum layer_op {

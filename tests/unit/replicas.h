@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/parallel/whole.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 

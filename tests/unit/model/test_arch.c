@@ -1,7 +1,7 @@
 /* test_arch.c - parameters and FLOPs against published figures; what the section accepts. */
 #include <stdio.h>
 
-#include "model/block/flops.h"
+#include "model/parallel/whole.h"
 #include "tests/unit/model_case.h"
 
 START_TEST(presets_have_their_published_parameters)

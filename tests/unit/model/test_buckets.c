@@ -1,5 +1,6 @@
 /* test_buckets.c - gradients leave in buckets, updated parameters come back: bytes exact, overlap
  * emergent. */
+#include "model/parallel/whole.h"
 #include "tests/unit/replicas.h"
 
 /* ---- buckets ---- */

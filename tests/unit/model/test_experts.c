@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/parallel/kinds.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/model_case.h"
 

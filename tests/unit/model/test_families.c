@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "model/parallel/whole.h"
 #include "tests/unit/model/families_dense.h"
 #include "tests/unit/model/families_gpt.h"
 #include "tests/unit/model/families_sparse.h"

@@ -1,6 +1,7 @@
 /* test_fp8.c - what products in fp8 need around them, and what becomes smaller by it. */
 #include <string.h>
 
+#include "model/parallel/kinds.h"
 #include "tests/unit/model_case.h"
 #include "tests/unit/priced.h"
 

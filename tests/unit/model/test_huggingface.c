@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "model/parallel/whole.h"
 #include "tests/unit/model_case.h"
 
 /* Writes `json` to a file of its own and converts it. */

@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/block/flops.h"
 #include "model/kernel/kernel_internal.h"
+#include "model/parallel/kinds.h"
+#include "model/parallel/whole.h"
 #include "tests/unit/model_case.h"
 #include "tests/unit/priced.h"
 

@@ -1,7 +1,7 @@
 /* test_layer_kinds.c - models whose layers are not all alike: sliding windows in some of them. */
 #include <string.h>
 
-#include "model/block/flops.h"
+#include "model/parallel/whole.h"
 #include "sim/run/bill.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"

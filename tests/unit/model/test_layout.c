@@ -1,4 +1,6 @@
 /* test_layout.c - which layouts are possible, what is said about the others, who holds what. */
+#include "model/parallel/kinds.h"
+#include "model/parallel/whole.h"
 #include "tests/unit/model_case.h"
 
 /* Reads llama-30b (52 heads, 60 layers, ffn 17920) on 4 nodes of 8 GPUs and the layout; returns the

@@ -1,6 +1,8 @@
 /* test_memory.c - bytes against the closed forms and tables of the papers they come from. */
 #include <stdio.h>
 
+#include "model/parallel/kinds.h"
+#include "model/parallel/whole.h"
 #include "tests/unit/model_case.h"
 
 #define GIB 1073741824.0

@@ -2,6 +2,7 @@
  * is gathered and reduced when, in how many bytes, and what a rank holds, by closed forms. */
 #include <math.h>
 
+#include "model/parallel/whole.h"
 #include "sim/run/balance.h"
 #include "tests/unit/model_case.h"
 #include "tests/unit/replicas.h"

@@ -3,6 +3,8 @@
  * number. */
 #include <stdio.h>
 
+#include "model/parallel/kinds.h"
+#include "model/parallel/whole.h"
 #include "tests/unit/model_case.h"
 
 /* h 64, 4 heads of 16, 2 of keys, f 192, V 100. */

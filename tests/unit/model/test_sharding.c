@@ -1,5 +1,6 @@
 /* test_sharding.c - parameters and gradients in shards, gathered ahead and reduced after one or
  * all micro-batches; volumes exact, overlap emergent, under every schedule and executor. */
+#include "model/parallel/whole.h"
 #include "tests/unit/replicas.h"
 
 /* ---- ZeRO-3 ---- */

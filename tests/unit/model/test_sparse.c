@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/block/flops.h"
+#include "model/parallel/kinds.h"
+#include "model/parallel/whole.h"
 #include "tests/unit/model_case.h"
 
 #define SHAPE "layers: 4\nhidden: 64\nheads: 4\nvocabulary: 100\n"

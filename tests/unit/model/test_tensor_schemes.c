@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/block/memory.h"
+#include "model/parallel/kinds.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 

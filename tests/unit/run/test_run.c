@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/block/flops.h"
 #include "sim/run/bill.h"
 
+#include "model/parallel/whole.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 

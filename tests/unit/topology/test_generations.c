@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/block/flops.h"
+#include "model/parallel/whole.h"
 #include "sim/base/text.h"
 #include "sim/core/execute/fold.h"
 #include "sim/report/table.h"

@@ -1,6 +1,82 @@
-/* flops.c - counts the model FLOPs of a token from the lists of operators. Work is counted from
- * the lists of operators, of a rank that has it all. */
-#include "model/block/flops.h"
+/* whole.c - counts the parameters and FLOPs of a whole model from its lists of operators. */
+#include "model/parallel/whole.h"
+
+#include <string.h>
+
+#include "model/parallel/kinds.h"
+
+void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,
+                         const struct ty_layout *like)
+{
+    struct ty_layout alone = {.tensor = 1,
+                              .context = 1,
+                              .pipeline = 1,
+                              .data = 1,
+                              .expert = 1,
+                              .expert_tensor = 1,
+                              .micro_batch = 1};
+    if (like != NULL) {
+        alone.recompute = like->recompute;
+        alone.recompute_layers = like->recompute_layers;
+        alone.stage_layers = like->stage_layers;
+        alone.stages = like->stages;
+        alone.n_modes = like->n_modes;
+        memcpy(alone.mode, like->mode, sizeof(alone.mode));
+        alone.framework = like->framework;
+    }
+    ty_units_make(units, arch, &alone);
+}
+
+static double whole(const struct ty_arch *arch, enum ty_unit_kind kind)
+{
+    struct ty_units units;
+    ty_units_make_whole(&units, arch, NULL);
+    return ty_unit_params(&units.kind[kind]);
+}
+
+static double layers(const struct ty_arch *arch, bool first, bool last)
+{
+    const struct ty_layers all = {.count = arch->layers};
+    struct ty_units units;
+    ty_units_make_whole(&units, arch, NULL);
+    return ty_stage_params(&units, arch, &all, first, last).all;
+}
+
+double ty_arch_layer_params(const struct ty_arch *arch)
+{
+    return layers(arch, false, false) / arch->layers;
+}
+
+double ty_arch_embedding_params(const struct ty_arch *arch)
+{
+    return whole(arch, TY_UNIT_EMBEDDING);
+}
+
+double ty_arch_head_params(const struct ty_arch *arch)
+{
+    return whole(arch, TY_UNIT_HEAD);
+}
+
+double ty_arch_params(const struct ty_arch *arch)
+{
+    return layers(arch, true, true);
+}
+
+double ty_arch_active_params(const struct ty_arch *arch, bool embedding)
+{
+    const struct ty_layers all = {.count = arch->layers};
+    struct ty_units units;
+    uint32_t count[TY_N_UNIT_KINDS];
+    double sum = 0;
+    ty_units_make_whole(&units, arch, NULL);
+    ty_stage_count(arch, &all, embedding || arch->tied, true, count);
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        sum += count[k] * ty_unit_active_params(&units.kind[k], arch);
+    }
+    return sum;
+}
+
+/* ---- FLOPs ---- */
 
 /* Scores and their product with the values, forward, per token, of a layer. */
 static double attention(const struct ty_arch *arch, bool window, bool causal)

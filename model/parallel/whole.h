@@ -1,4 +1,6 @@
-/* flops.h - FLOPs as utilisation counts them: one convention, whatever a GPU really executes.
+/* whole.h - parameters and FLOPs of a whole model, counted on a rank that has it all.
+ *
+ * FLOPs are those that utilisation counts: one convention, whatever a GPU really executes.
  *
  * PaLM (Chowdhery et al. 2022, appendix B) counts 6 for each parameter and token, with the input
  * and the output matrix both, also when they are one, without the final norm and positions; and
@@ -8,10 +10,25 @@
  * Megatron-LM does and publications about them do (training.py, num_floating_point_operations).
  * What recomputation repeats is counted in the same way, so that HFU is never below MFU: layers
  * that run again whole by their parameters, parts of them by their products. */
-#ifndef TY_MODEL_FLOPS_H
-#define TY_MODEL_FLOPS_H
+#ifndef TY_MODEL_PARALLEL_WHOLE_H
+#define TY_MODEL_PARALLEL_WHOLE_H
 
 #include "model/block/block.h"
+
+/* The units of a rank that has the whole model; with recomputation and habits of `like`, unless
+ * that is NULL. */
+void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,
+                         const struct ty_layout *like);
+
+/* Of the whole model, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al.
+ * 2021). Embedding: input matrix and positions; head: final norm and untied output matrix. */
+double ty_arch_layer_params(const struct ty_arch *arch); /* mean over layers */
+double ty_arch_embedding_params(const struct ty_arch *arch);
+double ty_arch_head_params(const struct ty_arch *arch);
+double ty_arch_params(const struct ty_arch *arch);
+/* Those that a token meets: of routed experts its own. With the input embedding or, unless that is
+ * the output matrix as well, without: publications do either. */
+double ty_arch_active_params(const struct ty_arch *arch, bool embedding);
 
 /* Whether causal FLOPs are those of products. */
 static inline bool ty_flops_by_work(const struct ty_arch *arch)

@@ -1,11 +1,5 @@
-/* parallel.c - the kinds of parallelism, and where their groups lie. */
+/* parallel.c - where the groups of ranks lie that talk to each other. */
 #include "model/parallel.h"
-
-const struct ty_parallel *const ty_parallels[] = {
-    &ty_parallel_tensor, &ty_parallel_context,   &ty_parallel_sequence,
-    &ty_parallel_data,   &ty_parallel_expert,    &ty_parallel_dispatch,
-    &ty_parallel_pieces, &ty_parallel_recompute, NULL,
-};
 
 const char *ty_comm_group_name(enum ty_comm_group group)
 {
