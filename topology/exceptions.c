@@ -186,10 +186,11 @@ static int preset_cluster(struct ty_cluster *out, const struct ty_preset *preset
                                  .base = out};
     struct ty_doc doc;
     section.origins = ty_arena_array(arena, struct ty_origin, section.n_fields);
-    if (section.origins == NULL) {
+    const char *text = ty_preset_text(ty_gpu_presets, preset, arena);
+    if (section.origins == NULL || text == NULL) {
         return ty_fail_memory(err);
     }
-    int rc = ty_doc_parse(&doc, arena, preset->name, preset->text, strlen(preset->text), err);
+    int rc = ty_doc_parse(&doc, arena, preset->name, text, strlen(text), err);
     const struct ty_value_source source = {&doc, TY_ORIGIN_PRESET, preset->name};
     if (rc == 0) {
         rc = ty_section_apply(&section, &source, doc.root, arena, err);

@@ -19,86 +19,129 @@
 
 #include <stddef.h>
 
-#define A100_KERNELS                                                                               \
-    "peak_bf16: 312 TFLOP/s           # NVIDIA A100 data sheet\n"                                  \
-    "peak_fp16: 312 TFLOP/s           # NVIDIA A100 data sheet\n"                                  \
-    "peak_fp32: 19.5 TFLOP/s          # NVIDIA A100 data sheet, CUDA cores\n"                      \
-    "peak_fp8: none                   # fp8 came with Hopper\n"                                    \
-    "sms: 108                         # NVIDIA A100 data sheet\n"                                  \
-    "l2: 40 MB                        # NVIDIA A100 data sheet\n"                                  \
-    "l2_bandwidth: 3 TB/s             # vidur, 290 additions and norms of 256 to 4096 rows\n"      \
-    "gemm_efficiency: 0.772           # vidur, 1160 products of 256 to 4096 rows: 6.1 %\n"         \
-    "gemm_overhead: 6.3 us            # vidur, as above, all four at once\n"                       \
-    "gemm_ramp: 47                    # vidur, as above\n"                                         \
-    "gemm_load: 9.7                   # vidur, as above\n"                                         \
-    "gemm_wave: 0.5                   # vidur: of 0.36 to 1 the best on models left out\n"         \
-    "wgrad_slowdown: 1.05             # SimuMax, A100-PCIe: 0.744 / 0.710\n"                       \
-    "wgrad_result: 0.4                # SimuMax, A100-PCIe, 4 products in groups: 2.0 %\n"         \
-    "flash1_rate: 81 TFLOP/s          # FA charts\n"                                               \
-    "flash1_half: 273                 # FA charts\n"                                               \
-    "flash2_rate: 194 TFLOP/s         # FA charts\n"                                               \
-    "flash2_half: 485                 # FA charts\n"                                               \
-    "flash3_rate: 194 TFLOP/s         # guess: FlashAttention 3 needs Hopper, taken as 2\n"        \
-    "flash3_half: 485                 # guess: as above\n"                                         \
-    "activation_efficiency: 0.49      # vidur: SwiGLU 995 of 2039 GB/s\n"                          \
-    "rope_efficiency: 0.44            # vidur: 900 of 2039 GB/s\n"                                 \
-    "add_efficiency: 0.88             # vidur, together with l2_bandwidth\n"                       \
-    "norm_passes: 3.15                # vidur, as above\n"                                         \
-    "norm_passes_unfused: 18.1        # Hagemann; fused ones came out at 3.13\n"                   \
-    "kernel_overhead: 1.9 us          # vidur, as above\n"                                         \
+static const char a100_80[] =
+    "peak_bf16: 312 TFLOP/s           # NVIDIA A100 data sheet\n"
+    "peak_fp16: 312 TFLOP/s           # NVIDIA A100 data sheet\n"
+    "peak_fp32: 19.5 TFLOP/s          # NVIDIA A100 data sheet, CUDA cores\n"
+    "peak_fp8: none                   # fp8 came with Hopper\n"
+    "sms: 108                         # NVIDIA A100 data sheet\n"
+    "l2: 40 MB                        # NVIDIA A100 data sheet\n"
+    "l2_bandwidth: 3 TB/s             # vidur, 290 additions and norms of 256 to 4096 rows\n"
+    "gemm_efficiency: 0.772           # vidur, 1160 products of 256 to 4096 rows: 6.1 %\n"
+    "gemm_overhead: 6.3 us            # vidur, as above, all four at once\n"
+    "gemm_ramp: 47                    # vidur, as above\n"
+    "gemm_load: 9.7                   # vidur, as above\n"
+    "gemm_wave: 0.5                   # vidur: of 0.36 to 1 the best on models left out\n"
+    "wgrad_slowdown: 1.05             # SimuMax, A100-PCIe: 0.744 / 0.710\n"
+    "wgrad_result: 0.4                # SimuMax, A100-PCIe, 4 products in groups: 2.0 %\n"
+    "flash1_rate: 81 TFLOP/s          # FA charts\n"
+    "flash1_half: 273                 # FA charts\n"
+    "flash2_rate: 194 TFLOP/s         # FA charts\n"
+    "flash2_half: 485                 # FA charts\n"
+    "flash3_rate: 194 TFLOP/s         # guess: FlashAttention 3 needs Hopper, taken as 2\n"
+    "flash3_half: 485                 # guess: as above\n"
+    "activation_efficiency: 0.49      # vidur: SwiGLU 995 of 2039 GB/s\n"
+    "rope_efficiency: 0.44            # vidur: 900 of 2039 GB/s\n"
+    "add_efficiency: 0.88             # vidur, together with l2_bandwidth\n"
+    "norm_passes: 3.15                # vidur, as above\n"
+    "norm_passes_unfused: 18.1        # Hagemann; fused ones came out at 3.13\n"
+    "kernel_overhead: 1.9 us          # vidur, as above\n"
     "derate: 1                        # vTrain; Hagemann et al. ask for 0.92 on one NIC a node\n"
+    "memory: 79.15 GiB                # as PyTorch reports it\n"
+    "memory_bandwidth: 2039 GB/s      # NVIDIA A100 80GB SXM data sheet\n";
 
-#define HOPPER_KERNELS                                                                             \
-    "peak_bf16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
-    "peak_fp16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
-    "peak_fp32: 67 TFLOP/s            # NVIDIA H100 data sheet, CUDA cores\n"                      \
-    "peak_fp8: 1979 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
-    "sms: 132                         # NVIDIA H100 data sheet\n"                                  \
-    "l2: 50 MB                        # NVIDIA H100 data sheet\n"                                  \
-    "l2_bandwidth: 5.4 TB/s           # vidur, 210 additions and norms of 256 to 4096 rows\n"      \
-    "gemm_efficiency: 0.746           # vidur, together with gemm_wave\n"                          \
-    "gemm_overhead: 6.4 us            # vidur, together with gemm_wave\n"                          \
-    "gemm_wave: 0.19                  # vidur: 6.1 % per product, 6.9 % without\n"                 \
-    "fp8_ramp: 700                    # DeepGEMM, 12 products of 1024 rows and more: 2.7 %\n"      \
-    "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"                                      \
-    "wgrad_result: 1                  # guess 50 %: as B200\n"                                     \
-    "flash1_rate: 137 TFLOP/s         # FA charts, largest value\n"                                \
-    "flash1_half: 273                 # guess: as A100\n"                                          \
-    "flash2_rate: 333 TFLOP/s         # FA charts\n"                                               \
-    "flash2_half: 532                 # FA charts\n"                                               \
-    "flash3_rate: 584 TFLOP/s         # FA charts: forward 655; backward 560 is a guess\n"         \
-    "flash3_half: 603                 # FA charts, forward\n"                                      \
-    "activation_efficiency: 0.6       # vidur, together with kernel_overhead\n"                    \
-    "rope_efficiency: 0.5             # vidur, as above\n"                                         \
-    "add_efficiency: 0.94             # vidur, together with l2_bandwidth\n"                       \
-    "norm_passes: 3.1                 # vidur, as above\n"                                         \
-    "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"                                     \
-    "kernel_overhead: 1.5 us          # vidur, as above\n"                                         \
-    "host_speed: 1.25                 # guess 20 %: newer hosts\n"                                 \
-    "gemm_sustained: 0.89             # guess 4 %: step times say 0.84 to 0.92, vidur 0.93\n"      \
+static const char a100_40[] =
+    "memory: 39.4 GiB                 # as PyTorch reports it\n"
+    "memory_bandwidth: 1555 GB/s      # NVIDIA A100 40GB SXM data sheet\n";
+
+static const char h100[] =
+    "peak_bf16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"
+    "peak_fp16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"
+    "peak_fp32: 67 TFLOP/s            # NVIDIA H100 data sheet, CUDA cores\n"
+    "peak_fp8: 1979 TFLOP/s           # NVIDIA H100 data sheet, dense\n"
+    "sms: 132                         # NVIDIA H100 data sheet\n"
+    "l2: 50 MB                        # NVIDIA H100 data sheet\n"
+    "l2_bandwidth: 5.4 TB/s           # vidur, 210 additions and norms of 256 to 4096 rows\n"
+    "gemm_efficiency: 0.746           # vidur, together with gemm_wave\n"
+    "gemm_overhead: 6.4 us            # vidur, together with gemm_wave\n"
+    "gemm_wave: 0.19                  # vidur: 6.1 % per product, 6.9 % without\n"
+    "fp8_ramp: 700                    # DeepGEMM, 12 products of 1024 rows and more: 2.7 %\n"
+    "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"
+    "wgrad_result: 1                  # guess 50 %: as B200\n"
+    "flash1_rate: 137 TFLOP/s         # FA charts, largest value\n"
+    "flash1_half: 273                 # guess: as A100\n"
+    "flash2_rate: 333 TFLOP/s         # FA charts\n"
+    "flash2_half: 532                 # FA charts\n"
+    "flash3_rate: 584 TFLOP/s         # FA charts: forward 655; backward 560 is a guess\n"
+    "flash3_half: 603                 # FA charts, forward\n"
+    "activation_efficiency: 0.6       # vidur, together with kernel_overhead\n"
+    "rope_efficiency: 0.5             # vidur, as above\n"
+    "add_efficiency: 0.94             # vidur, together with l2_bandwidth\n"
+    "norm_passes: 3.1                 # vidur, as above\n"
+    "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"
+    "kernel_overhead: 1.5 us          # vidur, as above\n"
+    "host_speed: 1.25                 # guess 20 %: newer hosts\n"
+    "gemm_sustained: 0.89             # guess 4 %: step times say 0.84 to 0.92, vidur 0.93\n"
     "derate: 1                        # as A100; gemm_sustained is what was missing\n"
+    "memory: 79.1 GiB                 # as PyTorch reports it, lower of 79.1 to 79.6\n"
+    "memory_bandwidth: 3350 GB/s      # NVIDIA H100 SXM data sheet\n";
+
+/* Guesses by peak and by SMs; what the kernels reach of the peak is left as it is. */
+static const char h100_pcie[] =
+    "peak_bf16: 756 TFLOP/s           # NVIDIA H100 PCIe data sheet, dense\n"
+    "peak_fp16: 756 TFLOP/s           # NVIDIA H100 PCIe data sheet, dense\n"
+    "peak_fp32: 51 TFLOP/s            # NVIDIA H100 PCIe data sheet, CUDA cores\n"
+    "peak_fp8: 1513 TFLOP/s           # NVIDIA H100 PCIe data sheet, dense\n"
+    "sms: 114                         # NVIDIA H100 PCIe data sheet\n"
+    "l2_bandwidth: 4.7 TB/s           # guess 15 %: H100 SXM by SMs\n"
+    "flash1_rate: 105 TFLOP/s         # guess 15 %: H100 SXM by peak\n"
+    "flash2_rate: 255 TFLOP/s         # guess 15 %: H100 SXM by peak\n"
+    "flash3_rate: 446 TFLOP/s         # guess 15 %: H100 SXM by peak\n"
+    "gemm_sustained: 0.75             # guess 15 %: 350 W a board, half of SXM's 700 W\n"
+    "memory: 79.1 GiB                 # as H100 SXM\n"
+    "memory_bandwidth: 2 TB/s         # NVIDIA H100 PCIe data sheet\n";
+
+static const char h200[] = "memory: 139.5 GiB                # as PyTorch reports it, 139 to 140\n"
+                           "memory_bandwidth: 4800 GB/s      # NVIDIA H200 data sheet\n";
+
+static const char h800[] =
+    "memory: 79.1 GiB                 # as H100\n"
+    "memory_bandwidth: 3350 GB/s      # as H100; what differs is NVLink (DeepSeek-AI 2024)\n";
 
 /* Blackwell's kernel figures rest on one source. */
-#define BLACKWELL_KERNELS                                                                          \
-    "l2: 126 MB                       # stas00/ml-engineering\n"                                   \
-    "l2_bandwidth: 12 TB/s            # guess 15 %: A100's and H100's over theirs\n"               \
-    "gemm_overhead: 5.6 us            # SimuMax, 514 shapes\n"                                     \
-    "gemm_wave: 0                     # fitted without\n"                                          \
-    "fp8_ramp: 0                      # guess: tensor memory holds two tiles, one is stored\n"     \
-    "#                                  while the next is computed (CUTLASS, sm100 kernels)\n"     \
-    "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"                                      \
-    "wgrad_result: 1                  # SimuMax, 36 products in groups: 7.0 %\n"                   \
-    "flash1_half: 273                 # guess: as A100\n"                                          \
-    "flash2_half: 532                 # guess: as H100\n"                                          \
-    "activation_efficiency: 0.6       # guess 15 %: as H100\n"                                     \
-    "rope_efficiency: 0.5             # guess 15 %: as H100\n"                                     \
-    "add_efficiency: 0.94             # guess: as H100\n"                                          \
-    "norm_passes: 3.1                 # guess 15 %: as H100\n"                                     \
-    "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"                                     \
-    "kernel_overhead: 1.5 us          # guess: as H100\n"                                          \
-    "host_speed: 1.25                 # guess 20 %: as H100\n"                                     \
-    "gemm_sustained: 0.88             # SimuMax, 31 runs of Llama 3 on 8 B200\n"                   \
+static const char b200[] =
+    "l2: 126 MB                       # stas00/ml-engineering\n"
+    "l2_bandwidth: 12 TB/s            # guess 15 %: A100's and H100's over theirs\n"
+    "gemm_overhead: 5.6 us            # SimuMax, 514 shapes\n"
+    "gemm_wave: 0                     # fitted without\n"
+    "fp8_ramp: 0                      # guess: tensor memory holds two tiles, one is stored\n"
+    "#                                  while the next is computed (CUTLASS, sm100 kernels)\n"
+    "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"
+    "wgrad_result: 1                  # SimuMax, 36 products in groups: 7.0 %\n"
+    "flash1_half: 273                 # guess: as A100\n"
+    "flash2_half: 532                 # guess: as H100\n"
+    "activation_efficiency: 0.6       # guess 15 %: as H100\n"
+    "rope_efficiency: 0.5             # guess 15 %: as H100\n"
+    "add_efficiency: 0.94             # guess: as H100\n"
+    "norm_passes: 3.1                 # guess 15 %: as H100\n"
+    "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"
+    "kernel_overhead: 1.5 us          # guess: as H100\n"
+    "host_speed: 1.25                 # guess 20 %: as H100\n"
+    "gemm_sustained: 0.88             # SimuMax, 31 runs of Llama 3 on 8 B200\n"
     "derate: 1                        # as A100; gemm_sustained is what was missing\n"
+    "peak_bf16: 2250 TFLOP/s          # NVIDIA B200 data sheet, dense\n"
+    "peak_fp16: 2250 TFLOP/s          # NVIDIA B200 data sheet, dense\n"
+    "peak_fp32: 80 TFLOP/s            # NVIDIA B200 data sheet\n"
+    "peak_fp8: 4500 TFLOP/s           # NVIDIA B200 data sheet, dense\n"
+    "memory: 178.3 GiB                # guess: of 180 GB (192 GB on the board)\n"
+    "memory_bandwidth: 8 TB/s         # NVIDIA B200 data sheet\n"
+    "sms: 148                         # stas00/ml-engineering\n"
+    "gemm_efficiency: 0.489           # SimuMax, 514 shapes\n"
+    "flash1_rate: 312 TFLOP/s         # guess 15 %: H100 by peak\n"
+    "flash2_rate: 758 TFLOP/s         # guess 15 %: H100 by peak\n"
+    "flash3_rate: 986 TFLOP/s         # SimuMax, cuDNN at s = 4096: 980 forward,\n"
+    "                                 # 820 backward\n"
+    "flash3_half: 603                 # guess: as H100\n";
 
 static const char v100[] =
     "peak_bf16: none                  # bf16 came with Ampere\n"
@@ -128,42 +171,7 @@ static const char v100[] =
     "kernel_overhead: 1.9 us          # guess: as A100\n"
     "derate: 1                        # guess 10 %: no training runs to compare with\n";
 
-static const char a100_40[] =
-    A100_KERNELS "memory: 39.4 GiB                 # as PyTorch reports it\n"
-                 "memory_bandwidth: 1555 GB/s      # NVIDIA A100 40GB SXM data sheet\n";
-
-static const char a100_80[] =
-    A100_KERNELS "memory: 79.15 GiB                # as PyTorch reports it\n"
-                 "memory_bandwidth: 2039 GB/s      # NVIDIA A100 80GB SXM data sheet\n";
-
-static const char h100[] = HOPPER_KERNELS
-    "memory: 79.1 GiB                 # as PyTorch reports it, lower of 79.1 to 79.6\n"
-    "memory_bandwidth: 3350 GB/s      # NVIDIA H100 SXM data sheet\n";
-
-static const char h200[] =
-    HOPPER_KERNELS "memory: 139.5 GiB                # as PyTorch reports it, 139 to 140\n"
-                   "memory_bandwidth: 4800 GB/s      # NVIDIA H200 data sheet\n";
-
-static const char h800[] = HOPPER_KERNELS
-    "memory: 79.1 GiB                 # as H100\n"
-    "memory_bandwidth: 3350 GB/s      # as H100; what differs is NVLink (DeepSeek-AI 2024)\n";
-
-static const char b200[] = BLACKWELL_KERNELS
-    "peak_bf16: 2250 TFLOP/s          # NVIDIA B200 data sheet, dense\n"
-    "peak_fp16: 2250 TFLOP/s          # NVIDIA B200 data sheet, dense\n"
-    "peak_fp32: 80 TFLOP/s            # NVIDIA B200 data sheet\n"
-    "peak_fp8: 4500 TFLOP/s           # NVIDIA B200 data sheet, dense\n"
-    "memory: 178.3 GiB                # guess: of 180 GB (192 GB on the board)\n"
-    "memory_bandwidth: 8 TB/s         # NVIDIA B200 data sheet\n"
-    "sms: 148                         # stas00/ml-engineering\n"
-    "gemm_efficiency: 0.489           # SimuMax, 514 shapes\n"
-    "flash1_rate: 312 TFLOP/s         # guess 15 %: H100 by peak\n"
-    "flash2_rate: 758 TFLOP/s         # guess 15 %: H100 by peak\n"
-    "flash3_rate: 986 TFLOP/s         # SimuMax, cuDNN at s = 4096: 980 forward,\n"
-    "                                 # 820 backward\n"
-    "flash3_half: 603                 # guess: as H100\n";
-
-static const char gb200[] = BLACKWELL_KERNELS
+static const char gb200[] =
     "peak_bf16: 2500 TFLOP/s          # NVIDIA GB200 NVL72 data sheet, dense\n"
     "peak_fp16: 2500 TFLOP/s          # NVIDIA GB200 NVL72 data sheet, dense\n"
     "peak_fp32: 80 TFLOP/s            # NVIDIA GB200 NVL72 data sheet\n"
@@ -177,21 +185,20 @@ static const char gb200[] = BLACKWELL_KERNELS
     "flash3_rate: 1530 TFLOP/s        # cuDNN, heads of DeepSeek-V3 on Blackwell, within 6 %\n"
     "flash3_half: 1420                # (arXiv 2603.07685, table 9)\n";
 
-static const char b300[] =
-    BLACKWELL_KERNELS "peak_bf16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
-                      "peak_fp16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
-                      "peak_fp32: 75 TFLOP/s            # NVIDIA HGX B300 data sheet\n"
-                      "peak_fp8: 4500 TFLOP/s           # NVIDIA HGX B300 data sheet, dense\n"
-                      "memory: 267 GiB                  # guess: of 288 GB labelled\n"
-                      "memory_bandwidth: 8 TB/s         # NVIDIA HGX B300 data sheet\n"
-                      "sms: 148                         # guess: as B200\n"
-                      "gemm_efficiency: 0.489           # guess 15 %: as B200\n"
-                      "flash1_rate: 312 TFLOP/s         # guess 15 %: as B200\n"
-                      "flash2_rate: 758 TFLOP/s         # guess 15 %: as B200\n"
-                      "flash3_rate: 1377 TFLOP/s        # guess 15 %: GB200 by peak\n"
-                      "flash3_half: 1420                # guess: as GB200\n";
+static const char b300[] = "peak_bf16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
+                           "peak_fp16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
+                           "peak_fp32: 75 TFLOP/s            # NVIDIA HGX B300 data sheet\n"
+                           "peak_fp8: 4500 TFLOP/s           # NVIDIA HGX B300 data sheet, dense\n"
+                           "memory: 267 GiB                  # guess: of 288 GB labelled\n"
+                           "memory_bandwidth: 8 TB/s         # NVIDIA HGX B300 data sheet\n"
+                           "sms: 148                         # guess: as B200\n"
+                           "gemm_efficiency: 0.489           # guess 15 %: as B200\n"
+                           "flash1_rate: 312 TFLOP/s         # guess 15 %: as B200\n"
+                           "flash2_rate: 758 TFLOP/s         # guess 15 %: as B200\n"
+                           "flash3_rate: 1377 TFLOP/s        # guess 15 %: GB200 by peak\n"
+                           "flash3_half: 1420                # guess: as GB200\n";
 
-static const char gb300[] = BLACKWELL_KERNELS
+static const char gb300[] =
     "peak_bf16: 2500 TFLOP/s          # NVIDIA GB300 NVL72 data sheet, dense\n"
     "peak_fp16: 2500 TFLOP/s          # NVIDIA GB300 NVL72 data sheet, dense\n"
     "peak_fp32: 80 TFLOP/s            # NVIDIA GB300 NVL72 data sheet\n"
@@ -213,6 +220,7 @@ const struct ty_preset ty_gpu_presets[] = {
     {.name = "a100-sxm-40g",
      .summary = "NVIDIA A100 SXM4, 40 GB, Ampere",
      .source = "NVIDIA A100 data sheet; microsoft/vidur; Dao-AILab/flash-attention",
+     .base = "a100-sxm-80g",
      .text = a100_40},
     {.name = "a100-sxm-80g",
      .summary = "NVIDIA A100 SXM4, 80 GB, Ampere",
@@ -222,13 +230,20 @@ const struct ty_preset ty_gpu_presets[] = {
      .summary = "NVIDIA H100 SXM5, 80 GB, Hopper",
      .source = "NVIDIA H100 data sheet; microsoft/vidur; Dao-AILab/flash-attention",
      .text = h100},
+    {.name = "h100-pcie",
+     .summary = "NVIDIA H100 PCIe, 80 GB, Hopper",
+     .source = "NVIDIA H100 PCIe data sheet; kernel figures of H100 SXM",
+     .base = "h100-sxm",
+     .text = h100_pcie},
     {.name = "h200-sxm",
      .summary = "NVIDIA H200 SXM5, 141 GB, Hopper",
      .source = "NVIDIA H200 data sheet; kernel figures of H100",
+     .base = "h100-sxm",
      .text = h200},
     {.name = "h800-sxm",
      .summary = "NVIDIA H800 SXM5, 80 GB, Hopper with fewer NVLinks",
      .source = "kernel figures of H100",
+     .base = "h100-sxm",
      .text = h800},
     {.name = "b200-sxm",
      .summary = "NVIDIA B200 SXM6, 180 GB, Blackwell",
@@ -237,14 +252,17 @@ const struct ty_preset ty_gpu_presets[] = {
     {.name = "gb200",
      .summary = "NVIDIA GB200, one of its two GPUs, Blackwell",
      .source = "NVIDIA GB200 NVL72 data sheet; kernel figures of B200",
+     .base = "b200-sxm",
      .text = gb200},
     {.name = "b300-sxm",
      .summary = "NVIDIA B300 SXM6, 288 GB, Blackwell Ultra",
      .source = "NVIDIA HGX B300 data sheet; kernel figures of B200",
+     .base = "b200-sxm",
      .text = b300},
     {.name = "gb300",
      .summary = "NVIDIA GB300, one of its two GPUs, Blackwell Ultra",
      .source = "NVIDIA GB300 NVL72 data sheet; kernel figures of B200",
+     .base = "gb200",
      .text = gb300},
     {.name = NULL},
 };

@@ -112,11 +112,30 @@ static void doc_apply(struct ty_loader *l, enum ty_section_index section, const 
     }
 }
 
-static void preset_apply(struct ty_loader *l, enum ty_section_index section, const char *name,
-                         const char *text)
+static void text_apply(struct ty_loader *l, enum ty_section_index section, const char *name,
+                       const char *text)
 {
     const struct ty_doc doc = preset_parse(l, section, name, text);
     doc_apply(l, section, name, &doc);
+}
+
+/* A preset of a catalogue, with those that it starts from, as a document. */
+static struct ty_doc preset_doc(struct ty_loader *l, const struct catalogue *catalogue,
+                                const struct ty_preset *preset)
+{
+    const char *text = ty_preset_text(catalogue->presets, preset, &l->config->arena);
+    if (text == NULL) {
+        ty_loader_note(l, catalogue->section, ty_fail_memory(l->err));
+        return (struct ty_doc){.root = NULL};
+    }
+    return preset_parse(l, catalogue->section, preset->name, text);
+}
+
+static void preset_apply(struct ty_loader *l, const struct catalogue *catalogue,
+                         const struct ty_preset *preset)
+{
+    const struct ty_doc doc = preset_doc(l, catalogue, preset);
+    doc_apply(l, catalogue->section, preset->name, &doc);
 }
 
 /* A cluster's values lie over those of its GPU, which it may name itself. */
@@ -130,7 +149,7 @@ static void cluster_presets(struct ty_loader *l)
     struct ty_doc doc = {.root = NULL};
     const struct ty_preset *cluster = wanted.text ? preset_find(l, &clusters, &wanted) : NULL;
     if (cluster) {
-        doc = preset_parse(l, TY_SECTION_CLUSTER, cluster->name, cluster->text);
+        doc = preset_doc(l, &clusters, cluster);
     }
     const struct ty_node *named = doc.root ? ty_node_child(doc.root, "gpu") : NULL;
     if (named && !gpu_wanted.text) {
@@ -138,7 +157,7 @@ static void cluster_presets(struct ty_loader *l)
     }
     const struct ty_preset *gpu = gpu_wanted.text ? preset_find(l, &gpus, &gpu_wanted) : NULL;
     if (gpu) {
-        preset_apply(l, TY_SECTION_CLUSTER, gpu->name, gpu->text);
+        preset_apply(l, &gpus, gpu);
     }
     if (cluster) {
         doc_apply(l, TY_SECTION_CLUSTER, cluster->name, &doc);
@@ -152,7 +171,7 @@ static void fabric_preset(struct ty_loader *l)
     const struct given wanted = given(l, TY_SECTION_FABRIC, "preset");
     const struct ty_preset *preset = wanted.text ? preset_find(l, &fabrics, &wanted) : NULL;
     if (preset) {
-        preset_apply(l, TY_SECTION_FABRIC, preset->name, preset->text);
+        preset_apply(l, &fabrics, preset);
     }
 }
 
@@ -181,7 +200,7 @@ static void framework_preset(struct ty_loader *l)
     }
     const struct ty_preset *preset = preset_find(l, &frameworks, &wanted);
     if (preset) {
-        preset_apply(l, TY_SECTION_FRAMEWORK, preset->name, preset->text);
+        preset_apply(l, &frameworks, preset);
     }
 }
 
@@ -205,7 +224,7 @@ static void model_presets(struct ty_loader *l)
     if (wanted.text) {
         const struct ty_preset *preset = preset_find(l, &models, &wanted);
         if (preset) {
-            preset_apply(l, TY_SECTION_MODEL, preset->name, preset->text);
+            preset_apply(l, &models, preset);
         }
     } else if (json.text) {
         struct ty_huggingface model = {NULL, NULL};
@@ -216,7 +235,7 @@ static void model_presets(struct ty_loader *l)
         if (rc < 0) {
             ty_hint_named(l->err, "model.huggingface", &json.at);
         } else {
-            preset_apply(l, TY_SECTION_MODEL, json.text, model.text);
+            text_apply(l, TY_SECTION_MODEL, json.text, model.text);
             l->config->model_remarks = model.remarks;
         }
     }

@@ -356,14 +356,15 @@ static double stated(const char *text, size_t n, const char **why)
 }
 
 /* What a preset of the section says of a key; NULL: nothing. */
-static const char *preset_line(enum ty_section_index section, const char *name, const char *key)
+static const char *preset_line(struct ty_arena *arena, enum ty_section_index section,
+                               const char *name, const char *key)
 {
     static const char *const keys[] = {"preset", "gpu"};
     for (size_t i = 0; i < TY_COUNT(keys); i++) {
         const struct ty_preset *all = ty_config_presets(section, keys[i]);
         const struct ty_preset *one = all != NULL ? ty_preset_find(all, name) : NULL;
         if (one != NULL) {
-            return ty_preset_line(one, key);
+            return ty_preset_line(ty_preset_text(all, one, arena), key);
         }
     }
     return NULL;
@@ -380,7 +381,7 @@ static void add_guess(struct reader *r, enum ty_section_index section, uint32_t 
         return;
     }
     if (origin->kind == TY_ORIGIN_PRESET) {
-        line = preset_line(section, origin->name, field->key);
+        line = preset_line(r->arena, section, origin->name, field->key);
     } else if (origin->kind == TY_ORIGIN_DEFAULT) {
         line = field->doc;
     }

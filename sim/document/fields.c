@@ -1,6 +1,7 @@
 /* fields.c - sections: finding keys, remembering origins, filling defaults, writing values out. */
 #include "sim/document/fields.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -452,13 +453,54 @@ const struct ty_preset *ty_preset_find(const struct ty_preset *presets, const ch
     return presets->name != NULL ? presets : NULL;
 }
 
-const char *ty_preset_line(const struct ty_preset *preset, const char *key)
+const char *ty_preset_line(const char *text, const char *key)
 {
     const size_t n = strlen(key);
-    const char *text = preset->text;
     while (text != NULL && !(strncmp(text, key, n) == 0 && text[n] == ':')) {
         text = strchr(text, '\n');
         text += text != NULL;
+    }
+    return text;
+}
+
+/* Whether a line begins with a key that the text has, too. */
+static bool is_replaced(const char *line, const char *text)
+{
+    char key[64];
+    const size_t n = strcspn(line, ": #\n");
+    if (n == 0 || n >= sizeof(key) || line[n] != ':') {
+        return false;
+    }
+    memcpy(key, line, n);
+    key[n] = '\0';
+    return ty_preset_line(text, key) != NULL;
+}
+
+const char *ty_preset_text(const struct ty_preset *presets, const struct ty_preset *preset,
+                           struct ty_arena *arena)
+{
+    if (preset->base == NULL) {
+        return preset->text;
+    }
+    const struct ty_preset *base = ty_preset_find(presets, preset->base);
+    assert(base != NULL && base != preset);
+    const char *line = ty_preset_text(presets, base, arena);
+    const size_t own = strlen(preset->text), most = line != NULL ? strlen(line) : 0;
+    char *text = line != NULL ? ty_arena_alloc(arena, most + own + 1, 1) : NULL;
+    size_t n = 0;
+    bool kept = true;
+    while (text != NULL && *line != '\0') {
+        const size_t len = strcspn(line, "\n") + 1;
+        const bool goes_on = *line == '#' || *line == ' ';
+        kept = goes_on ? kept : !is_replaced(line, preset->text);
+        if (kept) {
+            memcpy(text + n, line, len);
+            n += len;
+        }
+        line += len;
+    }
+    if (text != NULL) {
+        memcpy(text + n, preset->text, own + 1);
     }
     return text;
 }

@@ -214,7 +214,8 @@ const struct ty_origin *ty_field_origin(const struct ty_section *section,
 
 /* A named bundle of values: YAML text of one section, applied with TY_ORIGIN_PRESET. A new preset
  * is one row. `source` says where the figures come from; a comment in the text cites single
- * ones. */
+ * ones. A preset with a `base` starts from the one of that name in its list, and each of its own
+ * keys replaces the base's. */
 struct ty_preset {
     const char *name;
     const char *summary;
@@ -222,11 +223,18 @@ struct ty_preset {
     const char *text;
     double published; /* a published figure the tests check: parameters of a model, else 0 */
     double tolerance; /* relative, for `published` */
+    const char *base; /* NULL: its text is all there is */
 };
 
-/* One of a list by its name, NULL: none is called so; and the line of its text about a key, or
- * NULL. */
+/* The preset of a list with this name, or NULL. */
 const struct ty_preset *ty_preset_find(const struct ty_preset *presets, const char *name);
-const char *ty_preset_line(const struct ty_preset *preset, const char *key);
+
+/* All that a preset of this list says: what is left of its base's lines, then its own. A line that
+ * does not begin with a key goes with the one before it. NULL: no memory. */
+const char *ty_preset_text(const struct ty_preset *presets, const struct ty_preset *preset,
+                           struct ty_arena *arena);
+
+/* The line of a preset's text about a key, or NULL. */
+const char *ty_preset_line(const char *text, const char *key);
 
 #endif

@@ -50,7 +50,7 @@ static uint32_t node_of(const char *preset)
 {
     const struct ty_preset *p =
         ty_preset_find(ty_config_presets(TY_SECTION_CLUSTER, "preset"), preset);
-    const char *line = p != NULL ? ty_preset_line(p, "gpus_per_node") : NULL;
+    const char *line = p != NULL ? ty_preset_line(p->text, "gpus_per_node") : NULL;
     uint32_t n = 0;
     if (line != NULL) {
         line += strcspn(line, "0123456789\n");

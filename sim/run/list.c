@@ -179,14 +179,15 @@ int ty_list(const char *what, char **text, struct ty_err *err)
 }
 
 /* A preset as the section of a run file, and the defaults of keys that it leaves alone. */
-static void write_preset(struct ty_text *t, const struct catalogue *c, const struct ty_preset *row)
+static void write_preset(struct ty_text *t, const struct catalogue *c, const struct ty_preset *row,
+                         const char *text)
 {
     ty_text_add(t, "# %s: %s [%s]\n%s:\n", row->name, row->summary, row->source, c->section);
-    for (const char *at = row->text; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
+    for (const char *at = text; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
         ty_text_add(t, "  %.*s\n", (int)strcspn(at, "\n"), at);
     }
     for (uint32_t i = 0; c->fields != NULL && i < *c->n_fields; i++) {
-        if (ty_preset_line(row, c->fields[i].key) == NULL) {
+        if (ty_preset_line(text, c->fields[i].key) == NULL) {
             ty_text_add(t, "  %s: %s", c->fields[i].key, c->fields[i].fallback);
             ty_text_pad(t, PRESET_NOTE);
             ty_text_add(t, "# default\n");
@@ -223,8 +224,13 @@ int ty_list_preset(const char *what, const char *name, char **text, struct ty_er
             return unknown_preset(&lists[i], name, err);
         }
         struct ty_text t = {.data = NULL};
-        write_preset(&t, &lists[i], row);
-        return take(&t, text, err);
+        struct ty_arena arena = {.head = NULL};
+        const char *all = ty_preset_text(lists[i].presets, row, &arena);
+        if (all != NULL) {
+            write_preset(&t, &lists[i], row, all);
+        }
+        ty_arena_release(&arena);
+        return all != NULL ? take(&t, text, err) : ty_fail_memory(err);
     }
     return ty_fail(err, TY_EUSAGE,
                    "%s is one word too many; a second one goes with keys, layer and the catalogues "

@@ -58,7 +58,8 @@ static inline void cluster_apply(struct cluster_case *c, enum ty_origin_kind kin
 
 static inline void cluster_apply_gpu(struct cluster_case *c, const char *name)
 {
-    cluster_apply(c, TY_ORIGIN_PRESET, name, preset_named(ty_gpu_presets, name)->text);
+    const struct ty_preset *preset = preset_named(ty_gpu_presets, name);
+    cluster_apply(c, TY_ORIGIN_PRESET, name, ty_preset_text(ty_gpu_presets, preset, &c->arena));
 }
 
 /* Finishes the section: defaults and checks. Returns what ty_cluster_check says. */

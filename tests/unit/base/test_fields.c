@@ -466,6 +466,29 @@ START_TEST(origins_are_remembered)
 }
 END_TEST
 
+START_TEST(a_preset_overrides_any_key_of_the_one_it_starts_from)
+{
+    static const struct ty_preset presets[] = {{.name = "c", .base = "b", .text = "nodes: 3\n"},
+                                               {.name = "b",
+                                                .base = "a",
+                                                .text = "tensor: 2 # b\n"
+                                                        "  # and why\n"},
+                                               {.name = "a",
+                                                .text = "tensor: 1 # a\n"
+                                                        "# more of a\n"
+                                                        "tensor_2: 1\n"
+                                                        "nodes: 1\n"},
+                                               {.name = NULL}};
+    struct ty_arena arena = {.head = NULL};
+    ck_assert_ptr_eq(ty_preset_text(presets, &presets[2], &arena), presets[2].text);
+    ck_assert_str_eq(ty_preset_text(presets, &presets[1], &arena),
+                     "tensor_2: 1\nnodes: 1\ntensor: 2 # b\n  # and why\n");
+    ck_assert_str_eq(ty_preset_text(presets, &presets[0], &arena),
+                     "tensor_2: 1\ntensor: 2 # b\n  # and why\nnodes: 3\n");
+    ty_arena_release(&arena);
+}
+END_TEST
+
 START_TEST(booleans_have_the_spellings_of_the_core_schema)
 {
     static const char *const texts[2][3] = {{"on: false\n", "on: False\n", "on: FALSE\n"},
@@ -488,4 +511,5 @@ TY_SUITE("fields", every_type_is_read, booleans_have_the_spellings_of_the_core_s
          all_mistakes_of_a_section_come_at_once, a_section_is_a_mapping,
          defaults_fill_only_what_is_unset, a_default_that_cannot_be_read_is_our_bug,
          missing_keys_are_asked_for_once, values_are_written_as_users_write_them,
-         a_set_is_the_words_that_are_in_it, origins_are_remembered)
+         a_preset_overrides_any_key_of_the_one_it_starts_from, a_set_is_the_words_that_are_in_it,
+         origins_are_remembered)
