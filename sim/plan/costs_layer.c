@@ -124,7 +124,7 @@ static int make_layer(struct ty_plan_costs *costs, const struct ty_layout *layou
         ty_units_make(units, &part, layout);
     }
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        layer->unit[k].cuts = ty_unit_cuts(&units->kind[k], layout);
+        layer->unit[k].cuts = ty_issuer_cuts(&units->kind[k], layout);
     }
     layer->hidden_B =
         units->shard.tokens * units->shard.hidden * ty_dtype_bytes((enum ty_dtype)arch->dtype);

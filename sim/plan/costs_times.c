@@ -76,15 +76,6 @@ double ty_plan_collective_ps(struct ty_plan_costs *costs, const struct ty_plan_g
     return ps;
 }
 
-/* Durations of the collectives of a unit. */
-struct unit_comms {
-    double comm[TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
-    double round[TY_UNIT_OPS][4];
-    double block[TY_UNIT_OPS][TY_WGRAD + 1][TY_STEP_BLOCKS];
-    double sum[TY_UNIT_OPS][TY_WGRAD + 1];
-    double copy[TY_UNIT_OPS];
-};
-
 static double move_ps(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
                       const struct ty_op_move *move)
 {
@@ -93,15 +84,18 @@ static double move_ps(const struct ty_plan_costs *costs, const struct ty_plan_gr
                            : 0;
 }
 
-static void price_steps(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
-                        const struct ty_op_steps *steps, double block[][TY_STEP_BLOCKS],
-                        double *sum)
+static void price_moves(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
+                        const struct ty_unit_op *op, double *out)
 {
-    for (enum ty_direction pass = TY_FORWARD; pass <= TY_WGRAD; pass++) {
+    for (enum ty_direction way = TY_FORWARD; way <= TY_WGRAD; way++) {
         for (uint32_t i = 0; i < TY_STEP_BLOCKS; i++) {
-            block[pass][i] = move_ps(costs, grid, &steps->block[pass][i]);
+            out[TY_COMM_BLOCK + (uint32_t)way * TY_STEP_BLOCKS + i] =
+                move_ps(costs, grid, &op->steps.block[way][i]);
         }
-        sum[pass] = move_ps(costs, grid, &steps->sum[pass]);
+        out[TY_COMM_SUM + (uint32_t)way] = move_ps(costs, grid, &op->steps.sum[way]);
+    }
+    for (uint32_t i = 0; i < TY_OP_GRADS; i++) {
+        out[TY_COMM_GRAD + i] = move_ps(costs, grid, &op->grad[i]);
     }
 }
 
@@ -122,26 +116,28 @@ static double copy_ps(const struct ty_plan_costs *costs, const struct ty_plan_gr
 }
 
 static void price_comms(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
-                        const struct ty_unit_ops *ops, struct unit_comms *out)
+                        const struct ty_unit_ops *ops, double out[][TY_OP_COMMS])
 {
     for (uint32_t i = 0; i < ops->n; i++) {
-        if (ops->op[i].steps.n > 0) {
-            price_steps(costs, grid, &ops->op[i].steps, out->block[i], out->sum[i]);
+        if (ops->op[i].steps.n > 0 || ops->op[i].grad[0].bytes > 0) {
+            price_moves(costs, grid, &ops->op[i], out[i]);
         }
-        out->copy[i] = copy_ps(costs, grid->group[TY_GROUP_TENSOR], &ops->op[i].pieces);
+        out[i][TY_COMM_SHARE] = out[i][TY_COMM_SHARE + 1] =
+            copy_ps(costs, grid->group[TY_GROUP_TENSOR], &ops->op[i].pieces);
         const struct ty_op_rounds *rounds = &ops->op[i].rounds;
         const double bytes[4] = {rounds->forward_B, rounds->first_B, rounds->middle_B,
                                  rounds->last_B};
         for (uint32_t k = 0; k < 4; k++) {
-            out->round[i][k] = rounds->n > 0 ? least_ps(costs, grid->group[rounds->group],
-                                                        TY_COLL_SEND_RECV, bytes[k], NULL, 1)
-                                             : 0;
+            out[i][TY_COMM_ROUND + k] = rounds->n > 0
+                                            ? least_ps(costs, grid->group[rounds->group],
+                                                       TY_COLL_SEND_RECV, bytes[k], NULL, 1)
+                                            : 0;
         }
-        for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
+        for (enum ty_comm_place place = 0; place < TY_N_COMM_PLACES; place++) {
             const struct ty_op_comms *comms = &ops->op[i].comms[place];
             for (uint32_t k = 0; k < comms->n; k++) {
                 const struct ty_op_comm *comm = &comms->item[k];
-                out->comm[i][place][k] =
+                out[i][ty_comm_place(place, k)] =
                     least_ps(costs, grid->group[comm->group], (enum ty_coll)comm->coll, comm->bytes,
                              comm->exchange.tokens > 0 ? &comm->exchange : NULL, comm->calls);
             }
@@ -167,18 +163,14 @@ static void add_costs(const struct ty_unit_ops *ops, const struct ty_unit_costs 
                                                         : &costs->op[i];
         const struct ty_cost whole = rounds ? c->dgrad : ty_cost_plus(c->dgrad, c->wgrad);
         struct ty_op_times *t = &least[i];
-        t->forward = lesser(t->forward, c->forward);
-        t->recompute = lesser(t->recompute, c->recompute);
-        t->dgrad = lesser(t->dgrad, op->column || pieces ? c->dgrad : whole);
-        t->wgrad = lesser(t->wgrad, c->wgrad);
-        t->input = lesser(t->input, c->input);
-        t->weight = lesser(t->weight, op->first ? whole : c->weight);
-        if (rounds || pieces) {
-            const struct ty_op_costs *next = &costs->next[i];
-            t->next_forward = lesser(t->next_forward, next->forward);
-            t->next_recompute = lesser(t->next_recompute, next->recompute);
-            t->next_dgrad = lesser(t->next_dgrad, next->dgrad);
-            t->next_input = lesser(t->next_input, next->input);
+        for (enum ty_op_pass pass = 0; pass < TY_N_OP_PASSES; pass++) {
+            const bool both = pass == TY_OP_DGRAD    ? !ty_issuer_splits_wgrad(op)
+                              : pass == TY_OP_WEIGHT ? op->first
+                                                     : false;
+            t->ps[pass] = lesser(t->ps[pass], both ? whole : ty_op_cost(c, pass));
+            if (rounds || pieces) {
+                t->next[pass] = lesser(t->next[pass], ty_op_cost(&costs->next[i], pass));
+            }
         }
     }
 }
@@ -271,26 +263,21 @@ static void time_units(const struct pricing *p, struct ty_plan_times *out)
 {
     const struct ty_units *part = p->part;
     struct ty_op_times least[TY_PLAN_SLICES][TY_N_UNIT_KINDS][TY_UNIT_OPS];
-    const double none = INFINITY;
-    for (uint32_t i = 0; i < p->slices * TY_N_UNIT_KINDS * TY_UNIT_OPS; i++) {
-        (&least[0][0][0])[i] =
-            (struct ty_op_times){none, none, none, none, none, none, none, none, none, none};
+    double *each = least[0][0][0].ps;
+    const size_t n = sizeof(least[0]) / sizeof(*each);
+    for (size_t i = 0; i < p->slices * n; i++) {
+        each[i] = INFINITY;
     }
     time_operators(p, least, out);
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
-        struct unit_comms comms;
-        price_comms(p->costs, p->grid, &part->kind[u], &comms);
+        double comm[TY_UNIT_OPS][TY_OP_COMMS];
+        price_comms(p->costs, p->grid, &part->kind[u], comm);
         for (uint32_t q = 0; q < p->slices; q++) {
-            const struct ty_unit_play play = {
-                .ops = &part->kind[u],
-                .op = least[q][u],
-                .comm = (const double(*)[TY_N_COMM_PLACES][TY_PLACE_COMMS])comms.comm,
-                .round = (const double(*)[4])comms.round,
-                .block = (const double(*)[TY_WGRAD + 1][TY_STEP_BLOCKS]) comms.block,
-                .sum = (const double(*)[TY_WGRAD + 1]) comms.sum,
-                .copy = comms.copy,
-                .layout = p->layout,
-                .slows = least_slow(p)};
+            const struct ty_unit_play play = {.ops = &part->kind[u],
+                                              .op = least[q][u],
+                                              .comm = (const double(*)[TY_OP_COMMS])comm,
+                                              .layout = p->layout,
+                                              .slows = least_slow(p)};
             ty_unit_times(&play, &out->unit[u][q]);
         }
     }
