@@ -1,4 +1,5 @@
-/* space.c - which axes a plan searches: what the run file leaves open, and what --over names. */
+/* space.c - which axes a plan searches: those that the run file leaves open or --over names; and
+ * what a point means as a configuration. */
 #include "sim/plan/space.h"
 
 #include <stdio.h>
@@ -6,7 +7,9 @@
 #include <string.h>
 
 #include "model/check.h"
+#include "model/parallel/kinds.h"
 #include "sim/config/setting.h"
+#include "sim/config/vary.h"
 #include "sim/sweep/sweep_table.h"
 
 static const struct ty_plan_axis rows[TY_PLAN_N_AXES] = {
@@ -448,4 +451,74 @@ void ty_plan_space_release(struct ty_plan_space *space)
 {
     free(space->point);
     space->point = NULL;
+}
+
+/* ---- a point as a configuration ---- */
+
+void ty_plan_set_layout(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                        struct ty_layout *layout)
+{
+    layout->framework = space->framework[point->zero];
+    layout->tensor = point->tensor;
+    layout->tensor_scheme = point->tensor_scheme;
+    layout->tensor_depth = point->tensor_depth;
+    layout->context = point->context;
+    layout->pipeline = point->pipeline;
+    layout->data = point->data;
+    layout->expert = point->expert;
+    layout->expert_tensor = point->expert_tensor;
+    layout->micro_batch = point->micro_batch;
+    layout->offload = point->offload;
+    layout->zero = point->zero;
+    layout->recompute = point->recompute;
+    layout->sequence_parallel = point->sequence_parallel;
+    layout->order = space->order[point->order];
+}
+
+static void set_schedule(const struct ty_plan_point *point, struct ty_sched_options *schedule)
+{
+    if (schedule->custom == NULL) {
+        schedule->name = point->schedule;
+        schedule->chunks = point->chunks;
+    }
+}
+
+int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                     struct ty_layout *layout, struct ty_sched_options *schedule,
+                     struct ty_err *err)
+{
+    const struct ty_config *base = space->base;
+    const struct ty_section *section = &base->sections[TY_SECTION_LAYOUT];
+    *layout = base->layout;
+    *schedule = base->schedule;
+    ty_plan_set_layout(space, point, layout);
+    set_schedule(point, schedule);
+    schedule->slices = ty_sched_slices(schedule);
+    schedule->overlaps = layout->framework.expert_overlap;
+    layout->ends_together = ty_sched_of(schedule)->placement != TY_PLACE_LOOPED;
+    int rc = ty_layout_finish(layout, section, &base->arch, &base->cluster,
+                              ty_sched_chunks(schedule), err);
+    if (rc == 0) {
+        rc = ty_layout_check_slices(layout, section, schedule->slices, err);
+    }
+    schedule->updates_away = layout->home.optimizer != TY_HOME_GPU;
+    return rc < 0
+               ? rc
+               : ty_sched_finish(schedule, &base->sections[TY_SECTION_SCHEDULE], layout->pipeline,
+                                 layout->micro_batches, base->arch.sequence, err);
+}
+
+void ty_plan_vary(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                  struct ty_config *config)
+{
+    ty_config_vary(config, space->base);
+    ty_plan_set_layout(space, point, &config->layout);
+    set_schedule(point, &config->schedule);
+}
+
+int ty_plan_apply(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                  struct ty_config *config, struct ty_err *err)
+{
+    ty_plan_vary(space, point, config);
+    return ty_config_complete(config, err);
 }

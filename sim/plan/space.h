@@ -109,6 +109,10 @@ static inline uint32_t ty_plan_gpus(const struct ty_plan_space *space)
 int ty_plan_apply(const struct ty_plan_space *space, const struct ty_plan_point *point,
                   struct ty_config *config, struct ty_err *err);
 
+/* Sets the keys of `layout` that a point has. */
+void ty_plan_set_layout(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                        struct ty_layout *layout);
+
 /* The same, of which nothing has been derived or checked (sim/config/vary.h). */
 void ty_plan_vary(const struct ty_plan_space *space, const struct ty_plan_point *point,
                   struct ty_config *config);

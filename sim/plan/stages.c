@@ -1,16 +1,39 @@
-/* stages.c - see stages.h: the deal, what it looks like as a layout, and its simulation. */
+/* stages.c - partitions the layers of one layout: costs, the exact program, simulated neighbours.
+ *
+ * The even layout is executed once in each mode. The time of a stage's pass is split among its
+ * layers (ty_layer_work). Layers of a kind count with their mean; the rest is the stage's own. The
+ * operator lists give the bytes that a layer keeps and brings back. What a stage needs apart from
+ * its layers is the memory estimate of the even layout, less the share of its layers. */
 #include "sim/plan/stages.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "model/block/memory.h"
 #include "model/parallel/kinds.h"
-#include "sim/plan/stages_internal.h"
 #include "sim/run/bill.h"
+#include "sim/run/deal.h"
 #include "sim/run/figures.h"
+#include "sim/run/pass_times.h"
+#include "sim/run/run.h"
 
-#define EXECUTIONS_MAX 64u  /* of neighbours of what was found */
-#define WORTH_A_TRY    1.01 /* estimated objective over the best: what shared links may be worth */
+#define EXECUTIONS_MAX 64u /* of neighbours of a partition, at most */
+/* A neighbour is simulated if its objective is at most this much times the best one: shared links,
+ * which the objective leaves out, may be worth 1 %. */
+#define WORTH_A_TRY 1.01
+
+/* The partition problem of a layout. Its stages are pipeline ranks, which may have several virtual
+ * stages. */
+struct problem {
+    struct ty_deal deal;
+    const struct ty_config *config;
+    uint32_t mode[TY_DEAL_MODES]; /* [deal.n_modes] enum ty_recompute */
+    uint32_t owner[TY_LIST_MAX];  /* [layout.stages] rank of a virtual stage */
+    double overhead;              /* bytes reserved for each byte in use: 1 + fragmentation */
+    struct ty_deal_kind kind[TY_LAYER_KINDS];
+    struct ty_deal_stage stage[TY_LIST_MAX];
+    uint8_t *layer; /* [model.layers] */
+};
 
 void ty_plan_stages_set(const struct ty_plan_stages *stages, struct ty_config *config)
 {
@@ -39,24 +62,228 @@ int ty_plan_stages_apply(const struct ty_plan_stages *stages, struct ty_config *
                             ty_sched_chunks(&config->schedule), err);
 }
 
-/* ---- a deal as a layout ---- */
+/* ---- seconds of an execution, bytes of a memory estimate ---- */
+
+/* Executes the even layout with all layers in a mode. Returns 1 if the model has no such mode. */
+static int execute(const struct ty_config *config, uint32_t mode, struct ty_price_book *book,
+                   struct ty_config *even, struct ty_run **run, struct ty_err *err)
+{
+    const struct ty_plan_stages plain = {.recompute = mode};
+    *even = *config;
+    *run = NULL;
+    if (ty_plan_stages_apply(&plain, even, NULL) < 0) {
+        return 1;
+    }
+    const int rc = ty_run_plan(run, even, book, err);
+    return rc < 0 ? rc : ty_run_execute_folded(*run, err);
+}
+
+static uint32_t kind_of(const struct ty_arch *arch, uint32_t layer)
+{
+    const struct ty_layers one = {.first = layer, .count = 1};
+    return (uint32_t)ty_layer_kind(arch, &one, 0) - TY_UNIT_LAYER;
+}
+
+/* Numbers the kinds that the model has, without gaps. */
+static void find_kinds(struct problem *p)
+{
+    const struct ty_arch *arch = &p->config->arch;
+    uint8_t number[TY_LAYER_KINDS];
+    memset(number, UINT8_MAX, sizeof(number));
+    for (uint32_t i = 0; i < arch->layers; i++) {
+        const uint32_t kind = kind_of(arch, i);
+        number[kind] = number[kind] == UINT8_MAX ? (uint8_t)p->deal.n_kinds++ : number[kind];
+        p->layer[i] = number[kind];
+    }
+}
+
+/* ---- a mode ---- */
+
+static double states_of(const struct ty_run *run, const struct ty_unit_ops *unit)
+{
+    const struct ty_state_bytes x =
+        ty_memory_states(&run->config->layout, ty_unit_params(unit), ty_unit_experts(unit));
+    return x.weights * run->lowered.stage[0].weight_copies + x.grads + x.optimizer;
+}
+
+/* Notes seconds, their mean over a kind, and bytes of layers. */
+static void note_layers(struct problem *p, const struct ty_run *run, const double *layer)
+{
+    const struct ty_arch *arch = &p->config->arch;
+    const struct ty_units *units = run->lowered.units;
+    const uint32_t mode = p->deal.n_modes;
+    uint32_t n[TY_LAYER_KINDS] = {0};
+    struct ty_tensors tensors;
+    ty_memory_tensors(units, &tensors);
+    for (uint32_t i = 0; i < arch->layers; i++) {
+        const enum ty_unit_kind unit = TY_UNIT_LAYER + (enum ty_unit_kind)kind_of(arch, i);
+        struct ty_deal_kind *kind = &p->kind[p->layer[i]];
+        const double before = n[p->layer[i]]++;
+        kind->seconds[mode] = (kind->seconds[mode] * before + layer[i]) / (before + 1);
+        if (before > 0) {
+            continue;
+        }
+        kind->kept_B[mode] = ty_tensors_sum(&tensors, unit, TY_LIFE_KEPT);
+        kind->again_B[mode] = ty_tensors_sum(&tensors, unit, TY_LIFE_RECOMPUTED);
+        kind->states_B = states_of(run, &units->kind[unit]);
+    }
+}
+
+/* ---- stages ---- */
+
+/* Micro-batches, or slices of them, whose activations a virtual stage holds when pass `peak` of its
+ * rank runs: as the forward pass kept them, and as recomputation brought them back. */
+struct held {
+    uint32_t kept, again;
+};
+
+static struct held count_held(const struct ty_run *run, uint32_t rank, uint32_t stage,
+                              const struct ty_pass *peak)
+{
+    const struct ty_program *program = &run->lowered.program;
+    const struct ty_pass *pass = ty_gang_passes(program, &program->gangs[rank]);
+    struct held held = {0, 0};
+    for (; pass <= peak; pass++) {
+        const bool ends = pass < peak && !pass->interrupted;
+        if (pass->stage != stage) {
+            continue;
+        }
+        held.kept += pass->phase == TY_PHASE_FORWARD && !pass->resumed;
+        held.kept -= ends && (pass->phase == TY_PHASE_BACKWARD || pass->phase == TY_PHASE_WGRAD);
+        held.again += pass->phase == TY_PHASE_DGRAD && !pass->interrupted;
+        held.again -= ends && pass->phase == TY_PHASE_WGRAD;
+    }
+    return held;
+}
+
+/* Adds a virtual stage to its rank's stage of the problem. */
+static void note_stage(struct problem *p, const struct ty_run *run, uint32_t s,
+                       const struct ty_bill *bill, double seconds)
+{
+    const struct ty_config *c = p->config;
+    const uint32_t slices = ty_sched_slices(&c->schedule), rank = p->owner[s];
+    const uint32_t last = c->layout.stages - 1, chunks = c->layout.stages / c->layout.pipeline;
+    struct ty_deal_stage *stage = &p->stage[rank];
+    const struct held held = count_held(run, rank, s, bill->pass);
+    const struct ty_layers own = ty_layout_layers(&run->config->layout, &c->arch, last + 1, s);
+    const double kept = (double)held.kept / slices; /* micro-batches */
+    for (uint32_t i = own.first; i < own.first + own.count; i++) {
+        const struct ty_deal_kind *kind = &p->kind[p->layer[i]];
+        stage->room_B += kind->states_B + kept * kind->kept_B[0];
+    }
+    stage->seconds += seconds;
+    stage->held += kept / chunks;
+    stage->again += (double)held.again / slices / chunks;
+    stage->least += s > 0 && s < last;
+}
+
+/* Bytes in use only while the loss runs, not while layers run backward. By then the head has given
+ * up its own activations, too. */
+static double spare_of(const struct ty_run *run, const struct ty_bill *bill)
+{
+    struct ty_tensors tensors;
+    double most = 0, loss = 0;
+    ty_memory_tensors(run->lowered.units, &tensors);
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_MTP; k++) {
+        most = fmax(most, ty_tensors_sum(&tensors, k, TY_LIFE_BACKWARD));
+    }
+    for (uint32_t i = 0; i < bill->n_parts; i++) {
+        loss += bill->part[i].transient ? bill->part[i].bytes : 0;
+    }
+    return bill->kind == TY_PEAK_LOSS
+               ? fmax(0, loss + ty_tensors_sum(&tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) - most)
+               : 0;
+}
+
+static void note_stages(struct problem *p, const struct ty_run *run, const double *work)
+{
+    const struct ty_config *c = p->config;
+    p->overhead = 1 + c->cluster.overhead.fragmentation;
+    for (uint32_t rank = 0; rank < c->layout.pipeline; rank++) {
+        struct ty_bill bill;
+        ty_run_bill(run, rank, &bill);
+        p->stage[rank].spare_B = spare_of(run, &bill);
+        p->stage[rank].room_B = (bill.capacity_B - bill.total_B) / p->overhead;
+        for (uint32_t s = 0; s < c->layout.stages; s++) {
+            if (p->owner[s] == rank) {
+                note_stage(p, run, s, &bill, work[s]);
+            }
+        }
+    }
+}
+
+/* ---- all ---- */
+
+static void begin(struct problem *p, const struct ty_config *config)
+{
+    const struct ty_layout *l = &config->layout;
+    const struct ty_sched_shape shape =
+        ty_sched_shape_of(&config->schedule, l->pipeline, l->micro_batches);
+    const enum ty_sched_placement placement = ty_sched_of(&config->schedule)->placement;
+    for (uint32_t s = 0; s < l->stages; s++) {
+        p->owner[s] = ty_sched_owner(placement, &shape, 0, s);
+    }
+    find_kinds(p);
+    p->deal.layer = p->layer;
+    p->deal.n_layers = config->arch.layers;
+    p->deal.kind = p->kind;
+    p->deal.stage = p->stage;
+    p->deal.n_stages = l->pipeline;
+    /* chunks shorten warm-up and cool-down by their number */
+    p->deal.rounds = (double)l->stages / l->pipeline * l->micro_batches - 1;
+}
+
+/* Executes the layout in each mode that the model has and fills in the problem. Adds the number of
+ * executions to *executed. */
+static int find_costs(struct problem *p, const struct ty_config *config, const uint32_t *mode,
+                      uint32_t n_modes, struct ty_price_book *book, uint32_t *executed,
+                      struct ty_arena *arena, struct ty_err *err)
+{
+    *p = (struct problem){.config = config,
+                          .layer = ty_arena_array(arena, uint8_t, config->arch.layers)};
+    double *layer = ty_arena_array(arena, double, config->arch.layers);
+    double *work = ty_arena_array(arena, double, config->layout.stages);
+    int rc = 0;
+    if (p->layer == NULL || layer == NULL || work == NULL) {
+        return ty_fail_memory(err);
+    }
+    begin(p, config);
+    for (uint32_t k = 0; k < n_modes && p->deal.n_modes < TY_DEAL_MODES && rc == 0; k++) {
+        struct ty_config even;
+        struct ty_run *run;
+        rc = execute(config, mode[k], book, &even, &run, err);
+        if (rc == 0) {
+            ty_layer_work(run, work, layer);
+            note_layers(p, run, layer);
+            if (p->deal.n_modes == 0) {
+                note_stages(p, run, work);
+            }
+            p->mode[p->deal.n_modes++] = mode[k];
+            ++*executed;
+        }
+        ty_run_free(run);
+        rc = rc > 0 ? 0 : rc;
+    }
+    return rc;
+}
+
+/* ---- a partition as keys of a layout ---- */
 
 struct search {
-    const struct ty_stage_problem *problem;
-    struct ty_deal_stage *stage; /* [ranks]: less room where a bill says so */
-    struct ty_deal deal;         /* with these */
+    const struct problem *problem;
+    struct ty_deal_stage *stage; /* [ranks] with less room where a memory estimate was too large */
+    struct ty_deal deal;         /* the problem's, with these stages */
     struct ty_price_book *book;
     struct ty_deal_share *best; /* [ranks] of out */
-    double objective;           /* of the deal that was found first */
+    double objective;           /* of the exact program's partition */
     struct ty_plan_stages *out;
     struct ty_arena *arena;
     struct ty_err *err;
 };
 
-/* Layers of the virtual stages of a rank: as even as they can be, the later ones with more, which
- * hold fewer micro-batches. */
-static void spread_layers(const struct ty_stage_problem *p, uint32_t rank, uint32_t layers,
-                          uint32_t *out)
+/* Spreads the layers of a rank over its virtual stages as evenly as possible. The later stages,
+ * which hold fewer micro-batches, get the remainder. */
+static void spread_layers(const struct problem *p, uint32_t rank, uint32_t layers, uint32_t *out)
 {
     const uint32_t stages = p->config->layout.stages;
     for (uint32_t s = 0; s < stages; s++) {
@@ -75,10 +302,10 @@ static void spread_layers(const struct ty_stage_problem *p, uint32_t rank, uint3
     }
 }
 
-/* Those that run again first where most is held: on the first of its virtual stages. */
-static void spread_again(const struct ty_stage_problem *p, uint32_t rank,
-                         const struct ty_deal_share *share, const uint32_t *layers,
-                         struct ty_counts *out)
+/* Spreads the recomputed layers of a rank. Its first virtual stages, which hold most, come first.
+ * */
+static void spread_again(const struct problem *p, uint32_t rank, const struct ty_deal_share *share,
+                         const uint32_t *layers, struct ty_counts *out)
 {
     uint32_t k = 0, left = share->n_again > 0 ? share->again[0].n : 0;
     for (uint32_t s = 0; s < p->config->layout.stages; s++) {
@@ -106,9 +333,9 @@ static void spread_again(const struct ty_stage_problem *p, uint32_t rank,
     }
 }
 
-/* Whether all counts are of one mode: then layout.recompute says which; where none are, that all
- * layers have. */
-static uint32_t plain_mode(const struct ty_stage_problem *p, const struct ty_counts *counts)
+/* Returns layout.recompute: the one mode that all counts have; the first mode where no layer is
+ * counted; none where counts have several modes. */
+static uint32_t plain_mode(const struct problem *p, const struct ty_counts *counts)
 {
     const uint32_t n = p->config->layout.stages;
     uint32_t mode = TY_COUNTS_PLAIN;
@@ -136,10 +363,10 @@ static bool is_even(const struct ty_config *config, const uint32_t *layers)
     return same;
 }
 
-/* The keys of a deal. */
+/* Writes a partition as keys. */
 static int word(struct search *x, const struct ty_deal_share *share, struct ty_plan_stages *out)
 {
-    const struct ty_stage_problem *p = x->problem;
+    const struct problem *p = x->problem;
     const uint32_t stages = p->config->layout.stages;
     uint32_t *layers = ty_arena_array(x->arena, uint32_t, stages);
     struct ty_counts *counts = ty_arena_array(x->arena, struct ty_counts, stages);
@@ -169,9 +396,10 @@ static int word(struct search *x, const struct ty_deal_share *share, struct ty_p
     return 0;
 }
 
-/* ---- a deal simulated ---- */
+/* ---- simulation ---- */
 
-/* Whether all stages fit. `learn`: takes the room that a bill lacks from its stage. */
+/* Returns whether all stages fit. With `learn`, takes the missing bytes from the room of a stage.
+ * */
 static bool fit(struct search *x, const struct ty_run *run, bool learn)
 {
     bool fits = true;
@@ -206,7 +434,7 @@ static void keep(struct search *x, const struct ty_run *run, struct ty_plan_stag
     memcpy(x->best, share, x->deal.n_stages * sizeof(*share));
 }
 
-/* 1: it does not fit. */
+/* Returns 1 if the partition does not fit. */
 static int simulate(struct search *x, const struct ty_deal_share *share, bool learn)
 {
     struct ty_plan_stages one;
@@ -233,9 +461,9 @@ static int simulate(struct search *x, const struct ty_deal_share *share, bool le
     return rc;
 }
 
-/* ---- its neighbours ---- */
+/* ---- neighbours ---- */
 
-/* Shares of two ranks anew, with a layer from the one to the other; false: it cannot be. */
+/* Moves a layer from one rank to another. Returns false if that is not worth a simulation. */
 static bool move(const struct search *x, uint32_t from, uint32_t to, struct ty_deal_share *share)
 {
     uint32_t first = 0;
@@ -256,7 +484,7 @@ static bool move(const struct search *x, uint32_t from, uint32_t to, struct ty_d
     return x->deal.rounds * most + sum <= WORTH_A_TRY * x->objective;
 }
 
-/* A layer over each boundary, either way, from the best on until none is better. */
+/* Moves a layer over each boundary, either way, from the best on until none is better. */
 static int try_neighbours(struct search *x, struct ty_deal_share *share)
 {
     const uint32_t n = x->deal.n_stages;
@@ -280,7 +508,7 @@ static int try_neighbours(struct search *x, struct ty_deal_share *share)
     return rc < 0 ? rc : 0;
 }
 
-/* One layer fewer that runs again: bytes of a deal are rounded up. */
+/* Recomputes one layer fewer: the bytes of the problem are rounded up. */
 static int try_fewer(struct search *x, struct ty_deal_share *share)
 {
     const uint32_t n = x->deal.n_stages;
@@ -297,7 +525,7 @@ static int try_fewer(struct search *x, struct ty_deal_share *share)
 
 /* ---- all ---- */
 
-/* The deal that fits by the bill of its layout, too. */
+/* Finds the best partition that also fits by the memory estimate of its layout. */
 static int find(struct search *x)
 {
     for (uint32_t i = 0; i <= 2 * x->deal.n_stages; i++) {
@@ -318,7 +546,7 @@ static int find(struct search *x)
     return 0;
 }
 
-static bool can_deal(const struct ty_config *config, const struct ty_stage_problem *p)
+static bool can_deal(const struct ty_config *config, const struct problem *p)
 {
     const uint32_t chunks = config->layout.stages / config->layout.pipeline;
     return chunks == 1 || p->deal.n_kinds == 1;
@@ -328,13 +556,13 @@ int ty_plan_stages(const struct ty_config *config, const uint32_t *mode, uint32_
                    struct ty_price_book *book, struct ty_plan_stages *out, struct ty_arena *arena,
                    struct ty_err *err)
 {
-    struct ty_stage_problem problem;
+    struct problem problem;
     *out = (struct ty_plan_stages){.found = false};
     if (ty_sched_directions(ty_sched_of(&config->schedule)->placement) > 1 ||
         config->schedule.custom != NULL || config->layout.stages > TY_LIST_MAX) {
         return 0;
     }
-    int rc = ty_stage_costs(&problem, config, mode, n_modes, book, &out->simulated, arena, err);
+    int rc = find_costs(&problem, config, mode, n_modes, book, &out->simulated, arena, err);
     if (rc < 0 || !can_deal(config, &problem)) {
         return rc;
     }

@@ -88,23 +88,10 @@ const char *ty_plan_key_short(uint32_t i, char buf[TY_PLAN_VALUE])
 char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_point *point,
                         uint32_t i, char buf[TY_PLAN_VALUE])
 {
-    struct ty_layout layout = {.framework = space->framework[point->zero]};
+    struct ty_layout layout = {.tensor = 0};
     struct ty_sched_options schedule = {.name = point->schedule, .chunks = point->chunks};
     struct ty_section section = space->base->sections[keys[i].section];
-    layout.tensor = point->tensor;
-    layout.tensor_scheme = point->tensor_scheme;
-    layout.tensor_depth = point->tensor_depth;
-    layout.context = point->context;
-    layout.pipeline = point->pipeline;
-    layout.data = point->data;
-    layout.expert = point->expert;
-    layout.expert_tensor = point->expert_tensor;
-    layout.micro_batch = point->micro_batch;
-    layout.offload = point->offload;
-    layout.zero = point->zero;
-    layout.recompute = point->recompute;
-    layout.sequence_parallel = point->sequence_parallel;
-    layout.order = space->order[point->order];
+    ty_plan_set_layout(space, point, &layout);
     section.base = keys[i].section == TY_SECTION_LAYOUT     ? (void *)&layout
                    : keys[i].section == TY_SECTION_SCHEDULE ? (void *)&schedule
                                                             : (void *)&layout.framework;
