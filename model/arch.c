@@ -290,12 +290,21 @@ bool ty_arch_listed(const struct ty_uint_list *list, uint32_t layer)
     return i < list->n && list->item[i] == layer;
 }
 
+struct ty_arch ty_arch_slice(const struct ty_arch *arch, uint32_t n)
+{
+    struct ty_arch slice = *arch;
+    slice.slice_of = arch->sequence;
+    slice.sequence /= n;
+    return slice;
+}
+
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer)
 {
     const uint32_t last = arch->layers - 1, number = layer < last ? layer : last;
     const bool whole = arch->window_period > 0 ? (number + 1) % arch->window_period == 0
                                                : ty_arch_listed(&arch->full_layers, number);
-    return arch->window > 0 && arch->window < arch->sequence && !whole;
+    const uint32_t sequence = arch->slice_of > 0 ? arch->slice_of : arch->sequence;
+    return arch->window > 0 && arch->window < sequence && !whole;
 }
 
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)

@@ -79,6 +79,8 @@ struct ty_arch {
     uint32_t query_latent, kv_latent, head_rope, head_value;
 
     uint32_t mtp; /* modules that predict further tokens */
+
+    uint32_t slice_of; /* tokens of the sequence that `sequence` is a slice of; 0: it is whole */
 };
 
 extern const struct ty_field ty_arch_fields[];
@@ -122,6 +124,9 @@ bool ty_arch_has_dense(const struct ty_arch *arch);
 bool ty_arch_is_latent(const struct ty_arch *arch);
 uint32_t ty_arch_query_width(const struct ty_arch *arch);
 uint32_t ty_arch_value_width(const struct ty_arch *arch);
+
+/* The same model over one of n slices of its sequence. Its layers are of the same kinds. */
+struct ty_arch ty_arch_slice(const struct ty_arch *arch, uint32_t n);
 
 /* Whether the queries of a layer see a window only. Numbers beyond the last are like the last. */
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer);

@@ -74,18 +74,17 @@ int ty_lower_price(struct ty_lowering *l)
     const struct ty_cluster *cluster = l->in->cluster;
     const uint32_t generations = ty_exceptions_n_generations(cluster), row = 2 * l->shape.slices;
     bool used[TY_GENERATIONS_MAX] = {false};
-    struct ty_arch arch = *l->in->arch;
     const bool sliced = l->shape.slices > 1;
     struct ty_units *units = ty_price_book_units(l->in->book, sliced ? 2 : 1, l->arena);
     l->costs = ty_arena_array(l->arena, struct ty_compute_costs, (size_t)generations * row);
     if (l->costs == NULL || units == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    ty_units_make(&units[0], &arch, l->in->layout);
+    ty_units_make(&units[0], l->in->arch, l->in->layout);
     l->part = l->units = &units[0];
     if (sliced) {
-        arch.sequence /= l->shape.slices;
-        ty_units_make(&units[1], &arch, l->in->layout);
+        const struct ty_arch slice = ty_arch_slice(l->in->arch, l->shape.slices);
+        ty_units_make(&units[1], &slice, l->in->layout);
         l->part = &units[1];
     }
     used[0] = generations == 1;

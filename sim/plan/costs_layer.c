@@ -119,8 +119,7 @@ static int make_layer(struct ty_plan_costs *costs, const struct ty_layout *layou
     layer->grads = same_grads(costs, units, layout);
     int rc = layer->grads == NULL ? TY_ENOMEM : sum_tensors(costs, units, layer);
     if (slices > 1) {
-        struct ty_arch part = *arch;
-        part.sequence /= slices;
+        const struct ty_arch part = ty_arch_slice(arch, slices);
         ty_units_make(units, &part, layout);
     }
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {

@@ -322,8 +322,7 @@ const struct ty_plan_times *ty_plan_times(struct ty_plan_costs *costs,
     }
     ty_units_make(units, &costs->base->arch, layout);
     if (slices > 1) {
-        struct ty_arch part = costs->base->arch;
-        part.sequence /= slices;
+        const struct ty_arch part = ty_arch_slice(&costs->base->arch, slices);
         ty_units_make(&units[1], &part, layout);
     }
     time_units(&p, layer->times);
