@@ -307,13 +307,41 @@ bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer)
     return arch->window > 0 && arch->window < sequence && !whole;
 }
 
-uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
+/* ---- kinds of layers ---- */
+
+static bool has_windows(const struct ty_arch *arch)
 {
-    return (arch->window > 0 ? 2u : 1u) * (ty_arch_has_dense(arch) ? 2u : 1u);
+    return arch->window > 0;
 }
 
-double ty_arch_attention_span(const struct ty_arch *arch, bool window)
+static bool sees_all(const struct ty_arch *arch, uint32_t layer)
 {
-    const double s = arch->sequence, w = arch->window;
-    return window ? 2 * w - w * w / s : s;
+    return !ty_arch_has_window(arch, layer);
+}
+
+/* What layers of a model may differ in, and which have it. Each combination is a kind. */
+static const struct {
+    bool (*differs)(const struct ty_arch *arch);
+    bool (*has)(const struct ty_arch *arch, uint32_t layer);
+} features[] = {{has_windows, sees_all}, {ty_arch_has_dense, ty_arch_has_experts}};
+
+uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
+{
+    uint32_t kinds = 1;
+    for (size_t i = 0; i < TY_COUNT(features); i++) {
+        kinds *= features[i].differs(arch) ? 2 : 1;
+    }
+    return kinds;
+}
+
+uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer)
+{
+    uint32_t number = 0, weight = 1;
+    for (size_t i = 0; i < TY_COUNT(features); i++) {
+        if (features[i].differs(arch)) {
+            number += features[i].has(arch, layer) ? weight : 0;
+            weight *= 2;
+        }
+    }
+    return number;
 }

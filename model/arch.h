@@ -131,12 +131,9 @@ struct ty_arch ty_arch_slice(const struct ty_arch *arch, uint32_t n);
 /* Whether the queries of a layer see a window only. Numbers beyond the last are like the last. */
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer);
 
-/* How many kinds of layers it has at most, by window and experts. */
+/* How many kinds of layers it has at most, and the number of a layer's kind among them. */
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch);
-
-/* Keys that a query looks at, mean over a sequence and counted twice, as if it also saw those after
- * it: the sequence, or what is left of it by a window. */
-double ty_arch_attention_span(const struct ty_arch *arch, bool window);
+uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer);
 
 double ty_arch_norm_params(const struct ty_arch *arch); /* of one norm */
 /* Norms of a layer: where nobody says else, one before each block, or one before both where they

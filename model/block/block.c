@@ -223,15 +223,13 @@ static void transform(struct ty_block_maker *b, const struct ty_parallel *const 
     }
 }
 
-/* Kinds of layers are numbered by mode, then experts, then window: modes are in the layout. */
+/* Kinds of layers are numbered by mode, then by what differs in the model: modes are in the
+ * layout. */
 static enum ty_unit_kind kind_of(const struct ty_arch *arch, uint32_t layer, uint32_t mode)
 {
     layer = layer < arch->layers ? layer : arch->layers - 1;
-    const uint32_t n = ty_arch_layer_kinds(arch), windows = arch->window > 0 ? 2 : 1;
-    const bool whole = arch->window > 0 && !ty_arch_has_window(arch, layer);
-    const bool mixed = n > windows; /* dense ones and such with experts */
-    const uint32_t experts = mixed && ty_arch_has_experts(arch, layer) ? 1 : 0;
-    return TY_UNIT_LAYER + (enum ty_unit_kind)(mode * n + experts * windows + whole);
+    return TY_UNIT_LAYER +
+           (enum ty_unit_kind)(mode * ty_arch_layer_kinds(arch) + ty_arch_layer_kind(arch, layer));
 }
 
 enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, const struct ty_layers *layers,

@@ -78,11 +78,19 @@ double ty_arch_active_params(const struct ty_arch *arch, bool embedding)
 
 /* ---- FLOPs ---- */
 
-/* Scores and their product with the values, forward, per token, of a layer. */
-static double attention(const struct ty_arch *arch, bool window, bool causal)
+/* Keys that a query looks at, mean over a sequence and counted twice, as if it also saw those after
+ * it: the sequence, or what a window leaves of it. */
+static double span(const struct ty_attention_core *core)
 {
-    const double widths = (double)ty_arch_query_width(arch) + ty_arch_value_width(arch);
-    const double full = 2 * arch->heads * widths * ty_arch_attention_span(arch, window);
+    const double s = core->tokens, w = core->window;
+    return w > 0 ? 2 * w - w * w / s : s;
+}
+
+/* Scores and their product with the values, forward, per token. */
+static double attention(const struct ty_attention_core *core, bool causal)
+{
+    const double value_dim = core->value_dim > 0 ? core->value_dim : core->head_dim;
+    const double full = 2 * core->heads * (core->head_dim + value_dim) * span(core);
     return causal ? full / 2 : full;
 }
 
@@ -109,18 +117,27 @@ static bool is_router(const struct ty_unit_op *op)
     return is;
 }
 
+/* Whose FLOPs count: all, or those that no parameter stands for. */
+enum counted {
+    ALL_WORK,
+    WITHOUT_WEIGHTS
+};
+
 /* FLOPs per token, forward, of some of an operator's kernels: bits. */
-static double work(const struct ty_arch *arch, const struct ty_unit_op *op, uint32_t kernels,
-                   double tokens, bool causal)
+static double work(const struct ty_unit_op *op, uint32_t kernels, double tokens,
+                   enum counted counted, bool causal)
 {
+    const bool products = !is_router(op) && (counted == ALL_WORK || op->weight == NULL);
     double sum = 0;
     for (uint32_t i = 0; i < op->n_kernels; i++) {
         const struct ty_kernel *kernel = &op->kernel[i];
-        if ((kernels >> i & 1u) != 0) {
-            sum += is_router(op) ? 0 : 2 * product(kernel, tokens);
-            sum += kernel->op == TY_OPERATOR_ATTENTION
-                       ? attention(arch, kernel->attention.window > 0, causal)
-                       : 0;
+        if ((kernels >> i & 1u) == 0) {
+            continue;
+        }
+        if (kernel->op == TY_OPERATOR_ATTENTION) {
+            sum += attention(&kernel->attention, causal);
+        } else if (products) {
+            sum += 2 * product(kernel, tokens);
         }
     }
     return sum;
@@ -129,7 +146,6 @@ static double work(const struct ty_arch *arch, const struct ty_unit_op *op, uint
 /* ---- the conventions ---- */
 
 struct model {
-    const struct ty_arch *arch;
     struct ty_units units;
     uint32_t count[TY_N_UNIT_KINDS];
 };
@@ -137,7 +153,6 @@ struct model {
 static void count_model(struct model *m, const struct ty_arch *arch, const struct ty_layout *like)
 {
     const struct ty_layers all = {.count = arch->layers};
-    m->arch = arch;
     ty_units_make_whole(&m->units, arch, like);
     if (like != NULL) {
         ty_model_count(arch, like, m->count);
@@ -147,23 +162,14 @@ static void count_model(struct model *m, const struct ty_arch *arch, const struc
 }
 
 /* What a token does in a forward of all units, by their operators. */
-static double forward_work(const struct model *m, bool causal)
+static double forward_work(const struct model *m, enum counted counted, bool causal)
 {
     double sum = 0;
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         for (uint32_t i = 0; i < m->units.kind[k].n; i++) {
-            sum += m->count[k] * work(m->arch, &m->units.kind[k].op[i], UINT32_MAX,
-                                      m->units.shard.tokens, causal);
+            sum += m->count[k] * work(&m->units.kind[k].op[i], UINT32_MAX, m->units.shard.tokens,
+                                      counted, causal);
         }
-    }
-    return sum;
-}
-
-static double forward_attention(const struct model *m, bool causal)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < m->arch->layers + m->arch->mtp; i++) {
-        sum += attention(m->arch, ty_arch_has_window(m->arch, i), causal);
     }
     return sum;
 }
@@ -173,13 +179,13 @@ double ty_flops_model(const struct ty_arch *arch, bool causal)
     struct model m;
     count_model(&m, arch, NULL);
     if (causal && ty_flops_by_work(arch)) {
-        return 3 * forward_work(&m, true);
+        return 3 * forward_work(&m, ALL_WORK, true);
     }
     double params = 2.0 * arch->vocabulary * arch->hidden;
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k <= TY_UNIT_MTP; k++) {
         params += m.count[k] * ty_unit_active_params(&m.units.kind[k], arch);
     }
-    return 6 * params + 3 * forward_attention(&m, causal);
+    return 6 * params + 3 * forward_work(&m, WITHOUT_WEIGHTS, causal);
 }
 
 /* ---- what runs again ---- */
@@ -204,10 +210,8 @@ double ty_flops_repeated(const struct ty_arch *arch, const struct ty_layout *lay
             ty_unit_is_layer(k) && runs_again_whole(unit) && !(causal && ty_flops_by_work(arch));
         for (uint32_t i = 0; i < unit->n; i++) {
             const struct ty_unit_op *op = &unit->op[i];
-            const bool core = op->kernel[0].op == TY_OPERATOR_ATTENTION;
-            sum += by_params && !core
-                       ? 0
-                       : m.count[k] * work(arch, op, op->again, m.units.shard.tokens, causal);
+            sum += m.count[k] * work(op, op->again, m.units.shard.tokens,
+                                     by_params ? WITHOUT_WEIGHTS : ALL_WORK, causal);
         }
         sum += by_params ? 2.0 * m.count[k] * ty_unit_active_params(unit, arch) : 0;
     }

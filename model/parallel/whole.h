@@ -4,7 +4,8 @@
  *
  * PaLM (Chowdhery et al. 2022, appendix B) counts 6 for each parameter and token, with the input
  * and the output matrix both, also when they are one, without the final norm and positions; and
- * attention in full, as if it were not causal. Of routed experts those count that a token goes to.
+ * what has no parameters by its operators: attention in full, as if it were not causal. Of routed
+ * experts those count that a token goes to.
  * `causal` counts half of the attention; and of models with experts, latent attention or modules
  * that predict further tokens matrix products instead of parameters, without the router's, as
  * Megatron-LM does and publications about them do (training.py, num_floating_point_operations).
