@@ -19,14 +19,10 @@
 /* Of a pass of a virtual stage. */
 struct pass {
     double work;    /* of the rank, until its next pass can begin */
-    double through; /* until what it makes is with the stage that waits for it; */
-    double made;    /* of that, until it is sent */
+    double through; /* until what it makes is with the stage that waits for it */
     double alone;   /* its computation; 0: it has none, and nothing waits for what it gets */
-    /* where every pass gathers its weights, from when it can: until the next one can, ... */
-    double replicas, found; /* found: of a pass that has some, of the forward before it */
-    double late, over;      /* ... until its last computation is over, and its reductions are */
 };
-#define PASS_TIMES 8u
+#define PASS_TIMES 3u
 
 /* A layout, looked up, and what its chains are made of. Times in ps. */
 struct chains {
@@ -41,8 +37,7 @@ struct chains {
     double *arrival[2]; /* [stages][slices] of the first forward, the first backward: to it */
     double *tail[2];    /* the same of the last: from its start to the end of all passes */
     struct ty_plan_messages messages;
-    bool piles;   /* backwards wait for reductions of their own */
-    bool gathers; /* passes wait for weights of their own, and for reductions of those before */
+    bool piles; /* backwards wait for reductions of their own */
 };
 
 static struct pass *pass_of(const struct chains *c, uint32_t stage, uint32_t slice, uint32_t phase)
@@ -69,21 +64,6 @@ static double least_work(const struct chains *c, uint32_t stage, uint32_t slice,
                                                   : own;
 }
 
-/* Where every pass gathers its weights, for which the host makes ready. */
-static void time_replicas(const struct chains *c, const struct ty_plan_traffic *traffic,
-                          uint32_t phase, double host, struct pass *out)
-{
-    const bool back = phase == TY_PHASE_BACKWARD;
-    const struct ty_plan_replicas *whole = back ? &traffic->backward : &traffic->forward;
-    const struct ty_plan_replicas *found = back ? &traffic->found : &traffic->forward;
-    if (c->gathers && phase <= TY_PHASE_BACKWARD) {
-        out->replicas = ty_plan_larger(host + whole->busy, whole->over);
-        out->found = ty_plan_larger(host + found->busy, found->over);
-        out->late = fmin(whole->busy, found->busy);
-        out->over = fmin(whole->over, found->over);
-    }
-}
-
 static void time_passes(struct chains *c)
 {
     const double host = c->layout->pipeline > 1 ? c->look.layer->times->host_ps : 0;
@@ -107,12 +87,10 @@ static void time_passes(struct chains *c)
                 const double through = sums                      ? least_time(c, time, true)
                                        : phase == TY_PHASE_DGRAD ? fmin(work, whole)
                                                                  : work;
-                struct pass *pass = pass_of(c, s, q, phase);
-                *pass = (struct pass){.alone = host + work,
-                                      .work = host + work + (c->messages.waits ? sent.send : 0),
-                                      .made = host + through,
-                                      .through = host + through + sent.send + sent.behind};
-                time_replicas(c, c->traffic[s], phase, host, pass);
+                *pass_of(c, s, q, phase) =
+                    (struct pass){.alone = host + work,
+                                  .work = host + work + (c->messages.waits ? sent.send : 0),
+                                  .through = host + through + sent.send + sent.behind};
             }
         }
     }
@@ -201,7 +179,7 @@ static void follow_last(struct chains *c, double after)
 
 /* ---- a rank ---- */
 
-static double work_before(const struct chains *c, uint32_t i_mark, bool replicas)
+static double work_before(const struct chains *c, uint32_t i_mark)
 {
     const struct ty_plan_mark *mark = &c->rank->mark[i_mark];
     const uint32_t more = ty_plan_more(c->look.order, c->rank, i_mark);
@@ -211,9 +189,7 @@ static double work_before(const struct chains *c, uint32_t i_mark, bool replicas
         const uint32_t chunk = work->pass / (c->slices * TY_PLAN_PHASES);
         const uint32_t rest = work->pass % (c->slices * TY_PLAN_PHASES);
         const struct pass *pass = &pass_of(c, c->rank->stage[chunk], 0, 0)[rest];
-        const double n = work->n + more;
-        const double found = work->found + more / c->look.order->period * work->period_found;
-        sum += replicas ? (n - found) * pass->replicas + found * pass->found : n * pass->work;
+        sum += (work->n + more) * pass->work;
     }
     return sum;
 }
@@ -227,7 +203,7 @@ static double longest(const struct chains *c, const double *regain, double after
         const struct ty_plan_mark *mark = &rank->mark[i];
         const uint32_t stage = rank->stage[mark->chunk], at = stage * c->slices + mark->slice;
         const int way = mark->phase == TY_PHASE_FORWARD ? 0 : 1;
-        work += work_before(c, i, false);
+        work += work_before(c, i);
         if (mark->phase == TY_PHASE_WGRAD ||
             pass_of(c, stage, mark->slice, mark->phase)->alone == 0) {
             continue;
@@ -240,7 +216,7 @@ static double longest(const struct chains *c, const double *regain, double after
             most = ty_plan_larger(most, head + work + c->tail[way][at]);
         }
     }
-    work += work_before(c, rank->n_marks - 1, false);
+    work += work_before(c, rank->n_marks - 1);
     const double send = ty_plan_larger(c->messages.send_near, c->messages.send_far);
     return ty_plan_larger(most, head + work - (c->messages.waits ? send : 0) + after);
 }
@@ -290,45 +266,6 @@ static double after_passes(const struct chains *c, uint32_t r, const struct hold
     return after + ty_plan_tied_ps(c->costs, layout, &c->look, r);
 }
 
-/* At most what is counted of a pass from when it can gather to when the next one can. */
-static double most_of(const struct pass *pass)
-{
-    return ty_plan_larger(pass->replicas, pass->found);
-}
-
-/* The same where every pass gathers its weights: from when a pass can to when the next one can. The
- * first of a chain may have them before its message comes; of the last its computation counts. */
-static double longest_gathering(const struct chains *c, uint32_t r, const struct holdings *holdings)
-{
-    double head = 0, work = 0, most = 0;
-    const struct ty_plan_rank *rank = c->rank;
-    const struct pass *pass = NULL;
-    for (uint32_t i = 0; i + 1 < rank->n_marks; i++) {
-        const struct ty_plan_mark *mark = &rank->mark[i];
-        const uint32_t stage = rank->stage[mark->chunk], at = stage * c->slices + mark->slice;
-        const int way = mark->phase == TY_PHASE_FORWARD ? 0 : 1;
-        pass = pass_of(c, stage, mark->slice, mark->phase);
-        work += work_before(c, i, true);
-        if (pass->alone == 0) {
-            continue;
-        }
-        if (mark->first) {
-            head = ty_plan_larger(head, c->arrival[way][at] - work + pass->alone - most_of(pass));
-        } else if (way == 0 || stage > 0) { /* less of the first one's gradients may be left */
-            const double left = ty_plan_larger(c->tail[way][at] - pass->made, 0);
-            most = ty_plan_larger(most, head + work + pass->late + left);
-        }
-    }
-    work += work_before(c, rank->n_marks - 1, true);
-    if (pass == NULL) {
-        return 0;
-    }
-    struct holdings last = *holdings;
-    last.exposed = ty_plan_larger(pass->over - pass->late, 0);
-    const double after = after_passes(c, r, &last);
-    return ty_plan_larger(most, head + work - most_of(pass) + pass->late + after);
-}
-
 /* All that gathers and reductions of a rank take of the stream that they share, where every pass
  * has some. */
 static double stream_ps(const struct chains *c, const struct holdings *rank)
@@ -371,9 +308,6 @@ static void find_ends(struct chains *c, const double *regain, struct ends *out)
             slow_down(c, slower);
         }
         out->passes = ty_plan_larger(out->passes, longest(c, regain, after_passes(c, r, &rank)));
-        if (c->gathers) {
-            out->passes = ty_plan_larger(out->passes, longest_gathering(c, r, &rank));
-        }
         if (slower > 1) {
             time_passes(c);
         }
@@ -431,7 +365,6 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
     rc = rc < 0 ? rc : ty_plan_traffics(costs, layout, &c.look, &c.traffic, err);
     rc = rc < 0 ? rc : make_chains(&c, &regain, err);
     c.piles = ty_plan_waits_for_grad_reduce(c.look.order);
-    c.gathers = c.piles && ty_plan_gathers_anew(layout, c.look.order);
     if (rc < 0) {
         return rc;
     }

@@ -150,9 +150,7 @@ struct ty_plan_mark {
 };
 struct ty_plan_work {
     uint32_t pass; /* (chunk x slices + slice) x TY_PLAN_PHASES + phase */
-    uint32_t n,
-        found; /* found: those of them that come right behind a forward of their stage, ... */
-    uint32_t period_found; /* ... of the last ty_plan_order.period micro-batches */
+    uint32_t n;
 };
 
 struct ty_plan_rank {
@@ -168,10 +166,8 @@ struct ty_plan_order {
     struct ty_sched_shape shape;
     const struct ty_sched *sched;
     bool paired, split; /* slots overlap; backwards are of two parts */
-    uint32_t
-        more; /* micro-batches that are not in the work of ranks: each is one more pass of every
-                    * kind before the mark `steady` */
-    uint32_t period;           /* micro-batches: `more` are so many, or a multiple of that */
+    uint32_t more;      /* micro-batches that are not in the work of ranks: each is one more pass of
+                    * every kind before the mark `steady` */
     struct ty_plan_rank *rank; /* [p] */
     struct ty_plan_held *held; /* [p] */
 };
@@ -210,22 +206,13 @@ int ty_plan_held_read(const struct ty_plan_rank *rank, const struct ty_rank_slot
 
 /* ---- costs_traffic.c: what replicas say to each other ---- */
 
-/* A pass, from when it can gather: until its last computation is over, and until its reductions
- * are, too, behind which the next one gathers. */
-struct ty_plan_replicas {
-    double busy, over;
-};
-
 struct ty_plan_traffic {
-    double reduce;        /* of all buckets of a stage */
-    double reduced;       /* from the start of the backward that reduces them until they are over */
-    double exposed;       /* of that, what is left when the backward is */
-    double piled;         /* where each reduces, and few buckets may be under way: until the last
-                     * computation of a backward ends; 0: it waits for none of them */
-    double piled_exposed; /* what is left of its reductions then */
-    double regain;        /* all-gathers of updated weights; 0: none */
-    /* ZeRO-3 that gathers anew in every pass; `found`: a backward that has its last unit */
-    struct ty_plan_replicas forward, backward, found;
+    double reduce;  /* of all buckets of a stage */
+    double exposed; /* of that, what is left when the backward is over */
+    /* Where every backward reduces, and few buckets may be under way: until its last computation
+     * ends, 0 where it waits for none of them; what is left of its reductions then. */
+    double piled, piled_exposed;
+    double regain; /* all-gathers of updated weights; ZeRO-3: of all weights, once; 0: none */
 };
 
 /* ---- costs.c ---- */
@@ -285,14 +272,8 @@ int ty_plan_held(struct ty_plan_costs *costs, const struct ty_plan_look *look,
                  const struct ty_plan_stage *const *stage, const struct ty_plan_held **out,
                  struct ty_err *err);
 
-/* costs_traffic.c: what the replicas of a stage say, whose layer's times were asked for. NULL: no
- * memory. */
-const struct ty_plan_traffic *ty_plan_traffic(struct ty_plan_costs *costs,
-                                              const struct ty_layout *layout,
-                                              const struct ty_plan_look *look,
-                                              const struct ty_plan_type *type, struct ty_err *err);
-
-/* Of each, [stages]: until it is asked for again. */
+/* costs_traffic.c: what the replicas of stages say, whose layer's times were asked for: [stages],
+ * until it is asked for again. */
 int ty_plan_traffics(struct ty_plan_costs *costs, const struct ty_layout *layout,
                      const struct ty_plan_look *look, const struct ty_plan_traffic *const **out,
                      struct ty_err *err);

@@ -25,9 +25,7 @@ struct reader {
     const struct ty_rank_slots *slots;
     struct ty_plan_rank *rank;
     uint32_t *chunk_of; /* [directions x stages]: of this rank */
-    uint32_t *since;    /* [passes]: of each kind since the last mark, */
-    uint32_t *found;    /* [passes]: and of these, right behind a forward of their stage, */
-    uint32_t *period;   /* [passes]: and of these, in the period before the steady state ends */
+    uint32_t *since;    /* [passes]: of each kind since the last mark */
     uint32_t n_passes;  /* kinds: chunks x slices x phases */
 };
 
@@ -62,31 +60,13 @@ static void find_ends(const struct reader *r, uint32_t *first, uint32_t *last)
     }
 }
 
-/* Whether a pass comes right behind a forward of its stage. */
-static bool is_found(const struct reader *r, uint32_t i)
-{
-    const struct ty_slot *slot = &r->slots->slot[i];
-    return i > 0 && slot[-1].stage == slot->stage && slot[-1].direction == slot->direction &&
-           slot[-1].phase == TY_PHASE_FORWARD;
-}
-
-/* The steady state ends before place `end`: each pass of a stage, for `period` micro-batches. */
-static void count_period(struct reader *r, uint32_t end)
-{
-    const uint32_t n = 2 * r->rank->n_chunks * r->order->shape.slices * r->order->period;
-    for (uint32_t i = end > n ? end - n : 0; i < end; i++) {
-        r->period[pass_at(r, &r->slots->slot[i])] += is_found(r, i);
-    }
-}
-
 static void close_mark(struct reader *r, struct ty_plan_mark *mark, uint32_t *n_work)
 {
     mark->work = *n_work;
     for (uint32_t pass = 0; pass < r->n_passes; pass++) {
         if (r->since[pass] > 0) {
-            r->rank->work[(*n_work)++] =
-                (struct ty_plan_work){pass, r->since[pass], r->found[pass], r->period[pass]};
-            r->since[pass] = r->found[pass] = r->period[pass] = 0;
+            r->rank->work[(*n_work)++] = (struct ty_plan_work){pass, r->since[pass]};
+            r->since[pass] = 0;
         }
     }
     mark->work_end = *n_work;
@@ -117,13 +97,11 @@ static int read_marks(struct reader *r, struct ty_err *err)
                                               .first = k == 0};
                 if (k == 1 && r->rank->steady == 0) {
                     r->rank->steady = r->rank->n_marks - 1;
-                    count_period(r, i);
                 }
                 close_mark(r, mark, &n_work);
             }
         }
         r->since[pass]++;
-        r->found[pass] += is_found(r, i);
     }
     close_mark(r, &r->rank->mark[r->rank->n_marks++], &n_work);
     r->rank->work = kept(r->arena, r->rank->work, n_work * sizeof(*r->rank->work));
@@ -150,9 +128,7 @@ static int find_chunks(struct reader *r, uint32_t number, struct ty_err *err)
         }
     }
     r->n_passes = r->rank->n_chunks * order->shape.slices * TY_PLAN_PHASES;
-    r->since = ty_arena_array(r->scratch, uint32_t, 3 * (size_t)r->n_passes);
-    r->found = r->since + r->n_passes;
-    r->period = r->found + r->n_passes;
+    r->since = ty_arena_array(r->scratch, uint32_t, r->n_passes);
     return r->since == NULL ? ty_fail_memory(err) : 0;
 }
 
@@ -213,7 +189,6 @@ static int new_order(const struct order_key *key, const struct ty_sched *sched,
     struct ty_plan_order *order = ty_arena_array(arena, struct ty_plan_order, 1);
     if (order != NULL) {
         *order = (struct ty_plan_order){.shape = *shape, .sched = sched};
-        order->period = sched->period != NULL ? sched->period(shape) : 1;
         order->rank = ty_arena_array(arena, struct ty_plan_rank, shape->p);
         order->held = ty_arena_array(arena, struct ty_plan_held, shape->p);
     }

@@ -1,6 +1,5 @@
 /* costs_traffic.c - what the replicas of a stage say to each other, each collective at its
  * shortest, one after the other on the stream that they share. */
-#include <math.h>
 #include <string.h>
 
 #include "model/zero.h"
@@ -20,8 +19,6 @@ enum waits {
     LAST
 };
 
-#define AHEAD 32u /* gathers that are followed at a time; where there may be more, none is */
-
 /* A backward of a stage, part by part, and its buckets as they close. Times count from its
  * start. */
 struct closing {
@@ -34,16 +31,9 @@ struct closing {
     uint32_t unit, part;  /* played last: from the last part of the last unit on */
     double through, busy; /* the end of the part played last, and of what it computes */
     double awaited; /* what the next part waits for, but for computations, is over; 0: nothing */
-    double reduced; /* all buckets so far are, and all gathers, */
-    double over;    /* and were when the last bucket was */
+    double reduced; /* all buckets so far are */
     double reduce, regain;       /* of all of them */
     double reduce_ps, regain_ps; /* of the bucket at hand */
-    /* ZeRO-3: what units gather; NULL: nothing */
-    const double *gather_ps; /* [kinds of units] */
-    bool found, reduces;     /* the last unit is there; what is made is reduced in every backward */
-    uint32_t to_gather;      /* units before this one are */
-    uint32_t n_gathered, n_used;
-    double gathered[AHEAD]; /* when the last of them are there */
 };
 
 static void price_bucket(struct closing *c, enum ty_comm_group group, double params)
@@ -73,33 +63,12 @@ static void play_part(struct closing *c, const struct ty_part_time *time)
     }
 }
 
-/* Gathers until `n` were issued, on the stream of the reductions and behind all that was computed
- * (model/lower/data.c). */
-static void gather_until(struct closing *c, uint32_t n)
-{
-    for (; c->n_gathered < n && c->to_gather > 0; c->n_gathered++) {
-        const uint32_t unit = c->type->unit[--c->to_gather];
-        c->reduced = ty_plan_larger(c->reduced, c->busy) + c->gather_ps[unit];
-        c->gathered[c->n_gathered % AHEAD] = c->reduced;
-    }
-}
-
-/* A backward of a unit begins. */
-static void gather(struct closing *c)
-{
-    if (c->gather_ps != NULL && !(c->found && c->unit == c->type->n_units - 1)) {
-        gather_until(c, c->n_used + 1 + c->layout->framework.prefetch);
-        c->awaited = ty_plan_larger(c->awaited, c->gathered[c->n_used++ % AHEAD]);
-    }
-}
-
 /* Plays what comes before the end of a part. */
 static void play_until(struct closing *c, uint32_t unit, uint32_t part)
 {
     while (c->unit > unit || c->part > part) {
         if (c->part == 0) {
             c->part = c->layer->grads->kind[c->type->unit[--c->unit]].n_parts;
-            gather(c);
         }
         c->part--;
         play_part(c, &c->layer->times->unit[c->type->unit[c->unit]][0].part[c->part]);
@@ -112,14 +81,10 @@ static void close_bucket(void *arg, uint32_t unit, uint32_t part, enum ty_comm_g
                          double params)
 {
     struct closing *c = arg;
-    const double before = c->over;
+    const double before = c->reduced;
     price_bucket(c, group, params);
     play_until(c, unit, part);
-    if (c->gather_ps != NULL && !c->reduces) {
-        return;
-    }
     c->reduced = ty_plan_larger(c->reduced, c->busy) + c->reduce_ps;
-    c->over = c->reduced;
     c->awaited = c->waits == NO_REDUCTION ? 0 : c->waits == LAST ? c->reduced : before;
     c->reduce += c->reduce_ps;
     c->regain += c->regain_ps;
@@ -147,85 +112,11 @@ static enum waits waits_of(const struct ty_layout *layout)
     return at_once ? LAST : LAST_BUT_ONE;
 }
 
-/* ---- ZeRO-3 ---- */
-
-/* Whether every pass of a stage gathers what it uses, on the stream of all reductions. */
-static bool gathers_anew(const struct closing *c)
-{
-    const struct ty_framework *f = &c->layout->framework;
-    return c->layout->zero == 3 && ty_layout_does(c->layout, f->reshard_after_forward) &&
-           ty_layout_does(c->layout, f->reshard_after_backward) &&
-           c->layout->home.parameters == TY_HOME_GPU && c->costs->base->arch.experts == 0 &&
-           f->prefetch + 1 < AHEAD;
-}
-
-/* Collectives before the first computation may be over before weights are there. */
-static struct ty_plan_replicas forward(struct closing c)
-{
-    const uint32_t ahead = c.layout->framework.prefetch, n = c.type->n_units;
-    double stream = 0;
-    uint32_t issued = 0;
-    c.through = -INFINITY;
-    for (uint32_t u = 0; u < n; u++) {
-        const struct ty_unit_times *times = &c.layer->times->unit[c.type->unit[u]][0];
-        for (; issued < n && issued <= u + ahead; issued++) {
-            const double after = issued < ahead ? 0 : c.busy;
-            stream = ty_plan_larger(stream, after) + c.gather_ps[c.type->unit[issued]];
-            c.gathered[issued % AHEAD] = stream;
-        }
-        const double there = c.gathered[u % AHEAD];
-        c.busy = ty_plan_larger(c.through + times->forward.busy, there + times->late.busy);
-        c.through = ty_plan_larger(c.through + times->forward.through, there + times->late.through);
-    }
-    return (struct ty_plan_replicas){c.busy, c.busy};
-}
-
-static struct ty_plan_replicas backward(const struct closing *start, enum waits waits, bool found)
-{
-    struct closing c = *start;
-    const struct ty_grad_stage stage = {c.type->unit, c.type->n_units};
-    c.waits = waits;
-    c.reduces = waits != NO_REDUCTION;
-    c.found = found;
-    c.unit = c.type->n_units;
-    c.to_gather = c.unit - (found ? 1 : 0);
-    c.busy = c.through = found ? 0 : -INFINITY;
-    gather_until(&c, c.layout->framework.prefetch);
-    ty_grads_buckets(c.layer->grads, c.layout, &stage, close_bucket, &c);
-    play_until(&c, 0, 0);
-    c.busy = ty_plan_larger(c.busy, 0);
-    return (struct ty_plan_replicas){c.busy, ty_plan_larger(c.busy, c.reduced)};
-}
-
-static void follow_gathers(const struct closing *start, enum waits waits,
-                           struct ty_plan_traffic *out)
-{
-    double gather_ps[TY_N_UNIT_KINDS];
-    struct closing c = *start;
-    bool known = true;
-    for (uint32_t kind = 0; kind < TY_N_UNIT_KINDS; kind++) {
-        const double params = ty_grads_shared(&c.layer->grads->kind[kind], c.layout, TY_GROUP_DATA);
-        /* a pass that begins with a unit without weights waits for nothing before it */
-        known = known && (params > 0 || c.layer->grads->kind[kind].n_parts == 0);
-        gather_ps[kind] =
-            params > 0
-                ? ty_plan_collective_ps(c.costs, c.grid->group[TY_GROUP_DATA], TY_COLL_ALL_GATHER,
-                                        params * ty_memory_weight_bytes(c.layout))
-                : 0;
-    }
-    if (!known) {
-        return;
-    }
-    c.gather_ps = gather_ps;
-    out->forward = forward(c);
-    out->backward = backward(&c, waits, false);
-    out->found = backward(&c, waits, true);
-}
-
-const struct ty_plan_traffic *ty_plan_traffic(struct ty_plan_costs *costs,
-                                              const struct ty_layout *layout,
-                                              const struct ty_plan_look *look,
-                                              const struct ty_plan_type *type, struct ty_err *err)
+/* NULL: no memory. */
+static const struct ty_plan_traffic *traffic_of(struct ty_plan_costs *costs,
+                                                const struct ty_layout *layout,
+                                                const struct ty_plan_look *look,
+                                                const struct ty_plan_type *type, struct ty_err *err)
 {
     const struct ty_plan_grid *grid = look->grid;
     const struct ty_plan_layer *layer = look->layer;
@@ -260,15 +151,11 @@ const struct ty_plan_traffic *ty_plan_traffic(struct ty_plan_costs *costs,
     const struct closing c = walk(&start, NO_REDUCTION);
     out->reduce = c.reduce;
     out->regain = c.regain;
-    out->reduced = c.reduced;
     out->exposed = key.late ? c.reduce : ty_plan_larger(c.reduced - c.through, 0);
     if (key.waits != NO_REDUCTION) {
         const struct closing piled = walk(&start, key.waits);
         out->piled = piled.busy;
         out->piled_exposed = ty_plan_larger(piled.reduced - piled.busy, 0);
-    }
-    if (gathers_anew(&start) && type->n_units > 0) {
-        follow_gathers(&start, key.late ? NO_REDUCTION : key.waits, out);
     }
     return ty_plan_map_add(&costs->traffics, &key, out, &costs->arena, err) < 0 ? NULL : out;
 }
@@ -289,7 +176,7 @@ int ty_plan_traffics(struct ty_plan_costs *costs, const struct ty_layout *layout
     for (uint32_t s = 0; s < n; s++) {
         costs->traffic[s] = s > 0 && type[s] == type[s - 1]
                                 ? costs->traffic[s - 1]
-                                : ty_plan_traffic(costs, layout, look, type[s], err);
+                                : traffic_of(costs, layout, look, type[s], err);
         if (costs->traffic[s] == NULL) {
             return TY_ENOMEM;
         }

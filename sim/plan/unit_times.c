@@ -167,17 +167,14 @@ static void time_parts(const struct ty_unit_play *play, struct ty_part_time *out
 
 void ty_unit_times(const struct ty_unit_play *play, struct ty_unit_times *out)
 {
-    struct clock c = clock_of(play, false), late = clock_of(play, true);
+    struct clock c = clock_of(play, false);
     enum ty_part part[2];
     const uint32_t n = list_parts(play->ops, part);
     c.issuer.to = &c;
-    late.issuer.to = &late;
     for (uint32_t i = 0; i < n; i++) {
         ty_issuer_forward(&c.issuer, play->ops, part[i]);
-        ty_issuer_forward(&late.issuer, play->ops, part[i]);
     }
     out->forward = time_of(&c);
-    out->late = time_of(&late);
     out->backward = backwards(play, ty_issuer_backward);
     out->input = backwards(play, ty_issuer_input);
     out->weight = backwards(play, ty_issuer_weight);

@@ -23,7 +23,6 @@ struct ty_part_time {
 
 struct ty_unit_times {
     struct ty_unit_time forward, backward, input, weight;
-    struct ty_unit_time late;    /* a forward from its first computation on, as below */
     struct ty_part_time part[2]; /* in forward order */
 };
 

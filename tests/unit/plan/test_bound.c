@@ -113,24 +113,6 @@ START_TEST(reductions_count_whichever_gpus_of_a_node_they_are_between)
 }
 END_TEST
 
-/* A layer a chunk: nothing is left to hide its gather, nor what it reduces. */
-START_TEST(weights_count_that_every_pass_gathers)
-{
-    static const struct plan_case row = {
-        "ZeRO-3 in a pipeline",
-        "cluster: {preset: dgx-a100-80g, nodes: 8}\nmodel: {preset: llama-13b}\n"
-        "framework: {preset: megatron-lm}\n"
-        "layout: {global_batch: 512, tensor: 2, pipeline: 4, micro_batch: 1, zero: 3,\n"
-        "  order: [tensor, context, data, pipeline]}\n"
-        "schedule: {name: interleaved, chunks: 10}\n",
-        {NULL}};
-    double ratio[9];
-    const uint32_t n = ratios_of(&row, true, 9, ratio);
-    ck_assert_uint_gt(n, 3);
-    ck_assert_msg(ratio[0] >= 0.9, "%.4f", ratio[0]);
-}
-END_TEST
-
 /* Of several steps each is bounded, and so is their mean. */
 START_TEST(a_bound_holds_for_several_steps)
 {
@@ -190,5 +172,4 @@ END_TEST
 TY_SUITE("bound", no_simulation_is_faster_than_its_bound,
          bounds_of_a_grid_lie_close_below_its_simulations,
          reductions_count_whichever_gpus_of_a_node_they_are_between,
-         weights_count_that_every_pass_gathers, a_bound_holds_for_several_steps,
          where_nothing_is_known_there_is_no_bound)
