@@ -1,20 +1,66 @@
-/* search.c - see search.h. */
-#include "sim/plan/search/search_internal.h"
+/* search.c - decides which layouts of a space are simulated, in one process or in several.
+ *
+ * Each point is screened first: memory and a lower bound. Points that fit wait in a queue, best
+ * bound first. Threads begin simulations from its head. A result is taken or discarded in the order
+ * of the queue, once all results before it are known.
+ *
+ * Several processes (a crew) each screen a part of the space and exchange what they found. Then
+ * they simulate in rounds: whoever is free takes one of the next layouts that may have to be
+ * simulated, and sends the result to the others, which then skip what it rules out. Where they
+ * cannot receive messages during a round, rounds are short. At the end of a round all members have
+ * the same results, and decide on them as one process would. */
+#include "sim/plan/search/search.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/check.h"
 #include "sim/base/clock.h"
 #include "sim/base/pool.h"
+#include "sim/plan/search/front.h"
+#include "sim/plan/search/screen.h"
 
-#define PIECE        256u /* points that are screened at a time */
-#define TELL_EVERY_S 0.2
+#define ABREAST      32u  /* layouts begun and not decided, at most */
+#define PIECE        256u /* points that a thread screens at a time */
+#define ROUND        256u /* layouts of a round, where members receive results meanwhile */
+#define TELL_EVERY_S 0.2  /* between two reports of progress */
 #define ROUNDING                                                                                   \
-    1e-12 /* of a verdict against the bill that it foretells: they add in other orders */
+    1e-12 /* relative, between the peak of a screen and of a run: sums in other orders */
 
-void ty_plan_keep_fault(struct ty_plan_searching *s, int rc, const struct ty_err *err)
+/* States of a layout that fits. */
+enum state {
+    WAITING,
+    BEGUN,  /* its simulation has begun, perhaps for nothing */
+    DECIDED /* it was taken, or ruled out */
+};
+
+struct searching {
+    struct ty_plan_result *result;
+    const struct ty_plan_search *asked;
+    struct ty_plan_tools tools;
+    struct ty_plan_screen *screen; /* [n_points] */
+    uint32_t *queue;               /* [n_queued] points that fit, best bound first */
+    uint32_t n_queued;
+    uint32_t next;              /* index into the queue: all before it are decided */
+    uint32_t ahead;             /* index into the queue: none before it is left to begin */
+    uint32_t n_open, most_open; /* layouts begun and not decided, and how many there may be */
+    uint8_t *state;             /* [n_points] enum state */
+    uint32_t *taken;            /* [n_taken] points that had to be simulated */
+    uint32_t n_taken;
+    struct ty_plan_row **row;   /* [n_points] results, simulated now or before; or NULL */
+    struct ty_plan_front front; /* of the points taken */
+    uint32_t screened;          /* points */
+    double tell_s, told; /* time of the next report of progress (ty_wall_s); share reported */
+    bool stopped;
+    pthread_mutex_t lock;
+    pthread_cond_t news; /* a simulation has ended */
+    struct ty_err fault; /* of the first layout that could not be simulated */
+};
+
+/* Ends the search for a reason, unless it has one already. Under the lock. */
+static void keep_fault(struct searching *s, int rc, const struct ty_err *err)
 {
     if (s->fault.code == 0) {
         ty_fail(&s->fault, rc, "%s", err != NULL ? err->text : "memory is exhausted");
@@ -22,22 +68,22 @@ void ty_plan_keep_fault(struct ty_plan_searching *s, int rc, const struct ty_err
     s->stopped = true;
 }
 
-void ty_plan_tell(struct ty_plan_searching *s, double share)
+static void tell(struct searching *s, double share)
 {
     if (s->asked->progress != NULL) {
         s->asked->progress(s->asked->progress_arg, share);
     }
 }
 
-bool ty_plan_is_stopped(const struct ty_plan_searching *s)
+static bool is_stopped(const struct searching *s)
 {
     return s->stopped || (s->asked->stop != NULL && *s->asked->stop != 0);
 }
 
 /* ---- memory and bounds ---- */
 
-/* Whether a point is of the shard, and of those that this member of a crew looks at. */
-static bool is_ours(const struct ty_plan_searching *s, uint32_t point)
+/* Returns whether a point belongs to the shard and to this member of a crew. */
+static bool is_ours(const struct searching *s, uint32_t point)
 {
     const struct ty_plan_search *asked = s->asked;
     return (s->result->first + point) % asked->n_shards == asked->shard &&
@@ -46,7 +92,7 @@ static bool is_ours(const struct ty_plan_searching *s, uint32_t point)
 
 static bool screen_piece(void *arg, uint32_t i)
 {
-    struct ty_plan_searching *s = arg;
+    struct searching *s = arg;
     const struct ty_plan_space *space = &s->result->space;
     const uint32_t n = space->n_points, end = n - i * PIECE < PIECE ? n : (i + 1) * PIECE;
     struct ty_err *err = ty_err_new();
@@ -59,44 +105,40 @@ static bool screen_piece(void *arg, uint32_t i)
     }
     pthread_mutex_lock(&s->lock);
     if (rc < 0) {
-        ty_plan_keep_fault(s, rc, err);
+        keep_fault(s, rc, err);
     }
     s->screened += end - i * PIECE;
-    ty_plan_tell(s, 0.5 * s->screened / n);
-    const bool more = !ty_plan_is_stopped(s);
+    tell(s, 0.5 * s->screened / n);
+    const bool more = !is_stopped(s);
     pthread_mutex_unlock(&s->lock);
     ty_plan_tools_give(&s->tools, tool);
     ty_err_free(err);
     return more;
 }
 
-/* No more than the bill of a point. */
-static double least_peak(const struct ty_plan_searching *s, uint32_t point)
+/* Returns a lower bound of the peak memory of a run. */
+static double least_peak(const struct searching *s, uint32_t point)
 {
     return s->screen[point].peak_B * (1 - ROUNDING);
 }
 
-static struct ty_plan_key key_of(const struct ty_plan_searching *s, uint32_t point)
+static struct ty_plan_key key_of(const struct searching *s, uint32_t point)
 {
     return ty_plan_key(s->asked->objective, s->screen[point].bound_s, least_peak(s, point), point);
 }
 
-/* qsort has no argument: what is sorted carries its key. */
-struct queued {
-    struct ty_plan_key key;
-};
-
 static int by_key(const void *a, const void *b)
 {
-    const struct queued *x = a, *y = b;
-    return ty_plan_key_before(&x->key, &y->key) ? -1 : ty_plan_key_before(&y->key, &x->key);
+    const struct ty_plan_key *x = a, *y = b;
+    return ty_plan_key_before(x, y) ? -1 : ty_plan_key_before(y, x);
 }
 
-/* What fits, best first; where nothing does, what lacks least. */
-static int make_queue(struct ty_plan_searching *s)
+/* Queues the points that fit, best first. Where none fits, notes the one that lacks least memory.
+ * */
+static int make_queue(struct searching *s)
 {
     struct ty_plan_result *r = s->result;
-    struct queued *queued = malloc((r->space.n_points + 1) * sizeof(*queued));
+    struct ty_plan_key *queued = malloc((r->space.n_points + 1) * sizeof(*queued));
     double least = 0;
     if (queued == NULL) {
         return TY_ENOMEM;
@@ -105,7 +147,7 @@ static int make_queue(struct ty_plan_searching *s)
         const struct ty_plan_screen *screen = &s->screen[i];
         const double over = screen->peak_B - screen->capacity_B;
         if (screen->fits) {
-            queued[s->n_queued++].key = key_of(s, i);
+            queued[s->n_queued++] = key_of(s, i);
         } else if (screen->peak_B > 0 && (r->nearest_peak_B == 0 || over < least)) {
             least = over;
             r->nearest = i;
@@ -115,7 +157,7 @@ static int make_queue(struct ty_plan_searching *s)
     }
     qsort(queued, s->n_queued, sizeof(*queued), by_key);
     for (uint32_t i = 0; i < s->n_queued; i++) {
-        s->queue[i] = queued[i].key.row;
+        s->queue[i] = queued[i].row;
     }
     free(queued);
     return 0;
@@ -123,24 +165,26 @@ static int make_queue(struct ty_plan_searching *s)
 
 /* ---- simulation ---- */
 
-static struct ty_plan_key found(const struct ty_plan_searching *s, uint32_t point)
+static struct ty_plan_key found(const struct searching *s, uint32_t point)
 {
     return ty_plan_key(s->asked->objective, s->row[point]->step_s, s->row[point]->peak_B, point);
 }
 
-static bool admits(const struct ty_plan_searching *s, uint32_t point)
+/* Returns whether a point may still be among the best or in the Pareto set. */
+static bool admits(const struct searching *s, uint32_t point)
 {
     const struct ty_plan_key key = key_of(s, point);
     return ty_plan_front_admits(&s->front, &key, s->screen[point].bound_s, least_peak(s, point));
 }
 
-bool ty_plan_is_wanted(const struct ty_plan_searching *s, uint32_t point)
+/* Returns whether the result of a layout that was begun is still needed. */
+static bool is_wanted(const struct searching *s, uint32_t point)
 {
-    return s->state[point] == TY_PLAN_BEGUN && s->row[point] == NULL && admits(s, point);
+    return s->state[point] == BEGUN && s->row[point] == NULL && admits(s, point);
 }
 
-/* A layout that had to be simulated, and was. */
-static void take(struct ty_plan_searching *s, uint32_t point)
+/* Takes the result of a layout that had to be simulated. */
+static void take(struct searching *s, uint32_t point)
 {
     const struct ty_plan_row *row = s->row[point];
     const struct ty_plan_key key = found(s, point);
@@ -148,9 +192,10 @@ static void take(struct ty_plan_searching *s, uint32_t point)
     ty_plan_front_add(&s->front, &key, row->step_s, row->peak_B);
 }
 
-/* How many there will be nobody knows: those that had to be, and those that would have to be by all
- * that is known, of which every result rules some out. Counting them takes 5 % of the time. */
-void ty_plan_tell_simulated(struct ty_plan_searching *s)
+/* Reports the progress of simulations, which are the second half, under the lock. Their number is
+ * not known beforehand: every result rules some layouts out. It is estimated as those taken and
+ * those that would have to be simulated now. Counting them takes 5 % of the time. */
+static void tell_simulated(struct searching *s)
 {
     const double now_s = s->asked->progress != NULL ? ty_wall_s() : 0;
     uint32_t left = 0;
@@ -158,24 +203,26 @@ void ty_plan_tell_simulated(struct ty_plan_searching *s)
         return;
     }
     for (uint32_t k = s->next; k < s->n_queued; k++) {
-        left += s->state[s->queue[k]] != TY_PLAN_DECIDED && admits(s, s->queue[k]);
+        left += s->state[s->queue[k]] != DECIDED && admits(s, s->queue[k]);
     }
     s->told = fmax(s->told, s->n_taken / (s->n_taken + (double)left + 1));
-    ty_plan_tell(s, 0.5 + 0.5 * s->told);
+    tell(s, 0.5 + 0.5 * s->told);
     s->tell_s = now_s + fmax(TELL_EVERY_S, 20 * (ty_wall_s() - now_s));
 }
 
-int ty_plan_decide(struct ty_plan_searching *s, struct ty_err *err)
+/* Decides on the layouts of the queue as far as all results before them are known. Under the lock,
+ * or where one thread is at work. */
+static int decide(struct searching *s, struct ty_err *err)
 {
     int rc = 0;
     for (; s->next < s->ahead && rc == 0; s->next++) {
         const uint32_t i = s->queue[s->next];
-        const bool wanted = s->state[i] == TY_PLAN_BEGUN && admits(s, i);
+        const bool wanted = s->state[i] == BEGUN && admits(s, i);
         if (wanted && s->row[i] == NULL) {
             break;
         }
-        s->n_open -= s->state[i] == TY_PLAN_BEGUN;
-        s->state[i] = TY_PLAN_DECIDED;
+        s->n_open -= s->state[i] == BEGUN;
+        s->state[i] = DECIDED;
         s->result->n_bounded += !wanted;
         if (!wanted) {
             free(s->row[i]);
@@ -190,15 +237,17 @@ int ty_plan_decide(struct ty_plan_searching *s, struct ty_err *err)
     return rc;
 }
 
-bool ty_plan_begin_next(struct ty_plan_searching *s, uint32_t *point)
+/* Begins the next layout that may have to be simulated; false: there is none. What is known only
+ * grows, so a layout that is ruled out remains so. Under the lock. */
+static bool begin_next(struct searching *s, uint32_t *point)
 {
-    while (s->n_open == s->most_open && !ty_plan_is_stopped(s)) {
+    while (s->n_open == s->most_open && !is_stopped(s)) {
         pthread_cond_wait(&s->news, &s->lock);
     }
-    while (s->ahead < s->n_queued && !ty_plan_is_stopped(s)) {
+    while (s->ahead < s->n_queued && !is_stopped(s)) {
         *point = s->queue[s->ahead++];
         if (admits(s, *point)) {
-            s->state[*point] = TY_PLAN_BEGUN;
+            s->state[*point] = BEGUN;
             s->n_open++;
             return true;
         }
@@ -206,9 +255,9 @@ bool ty_plan_begin_next(struct ty_plan_searching *s, uint32_t *point)
     return false;
 }
 
-/* One that is known, or simulated; NULL: it cannot be. */
-static struct ty_plan_row *make_row(struct ty_plan_searching *s, uint32_t point,
-                                    struct ty_plan_tool *tool, int *rc, struct ty_err *err)
+/* Returns the row of a point, known before or simulated. NULL: it failed, with *rc. */
+static struct ty_plan_row *make_row(struct searching *s, uint32_t point, struct ty_plan_tool *tool,
+                                    int *rc, struct ty_err *err)
 {
     const struct ty_plan_search *asked = s->asked;
     const uint32_t number = s->result->first + point;
@@ -234,8 +283,9 @@ static struct ty_plan_row *make_row(struct ty_plan_searching *s, uint32_t point,
     return row;
 }
 
-struct ty_plan_row *ty_plan_simulate_open(struct ty_plan_searching *s, uint32_t point, int *rc,
-                                          struct ty_err *err)
+/* The same with a tool that nobody else uses. */
+static struct ty_plan_row *simulate_open(struct searching *s, uint32_t point, int *rc,
+                                         struct ty_err *err)
 {
     struct ty_plan_tool *tool = ty_plan_tools_take(&s->tools);
     *rc = tool != NULL ? 0 : TY_ENOMEM;
@@ -244,49 +294,229 @@ struct ty_plan_row *ty_plan_simulate_open(struct ty_plan_searching *s, uint32_t 
     return row;
 }
 
-/* Under the lock: a simulation is over. */
-static int end(struct ty_plan_searching *s, uint32_t point, struct ty_plan_row *row,
-               struct ty_err *err)
+/* Keeps the result of a simulation that has ended. Under the lock. */
+static int end(struct searching *s, uint32_t point, struct ty_plan_row *row, struct ty_err *err)
 {
-    if (s->state[point] == TY_PLAN_DECIDED) { /* meanwhile others were found that beat its bound */
+    if (s->state[point] == DECIDED) { /* other results have ruled it out meanwhile */
         free(row);
         return 0;
     }
     s->row[point] = row;
-    return ty_plan_decide(s, err);
+    return decide(s, err);
 }
 
 static bool simulate_next(void *arg, uint32_t i)
 {
-    struct ty_plan_searching *s = arg;
+    struct searching *s = arg;
     uint32_t point = 0;
     (void)i; /* which one is next depends on results */
     pthread_mutex_lock(&s->lock);
-    const bool any = ty_plan_begin_next(s, &point);
+    const bool any = begin_next(s, &point);
     pthread_mutex_unlock(&s->lock);
     if (!any) {
         return false;
     }
     struct ty_err *err = ty_err_new();
     int rc = TY_ENOMEM;
-    struct ty_plan_row *row = err != NULL ? ty_plan_simulate_open(s, point, &rc, err) : NULL;
+    struct ty_plan_row *row = err != NULL ? simulate_open(s, point, &rc, err) : NULL;
     pthread_mutex_lock(&s->lock);
     if (rc == 0) {
         rc = end(s, point, row, err);
     }
     if (rc < 0) {
-        ty_plan_keep_fault(s, rc, err);
+        keep_fault(s, rc, err);
     }
-    ty_plan_tell_simulated(s);
+    tell_simulated(s);
     pthread_cond_broadcast(&s->news);
     pthread_mutex_unlock(&s->lock);
     ty_err_free(err);
     return rc == 0;
 }
 
-/* ---- what was found ---- */
+/* ---- a search of several processes ---- */
 
-static int collect(struct ty_plan_searching *s)
+/* Waits for the other members of a crew. *stopped: one of them was stopped, or failed. */
+static int meet(struct searching *s, bool *stopped)
+{
+    const struct ty_crew *crew = s->asked->crew;
+    const int rc = ty_crew_meet(crew, s->fault.code);
+    *stopped = is_stopped(s);
+    if (rc == 0 && crew != NULL) {
+        crew->combine(crew->arg, stopped, sizeof(*stopped));
+    }
+    return rc;
+}
+
+/* Exchanges what the members of a crew have screened. */
+static int share_screens(struct searching *s)
+{
+    const struct ty_crew *crew = s->asked->crew;
+    const int rc = meet(s, &s->stopped);
+    if (rc == 0 && crew != NULL && !s->stopped) {
+        crew->combine(crew->arg, s->screen, s->result->space.n_points * sizeof(*s->screen));
+    }
+    return rc;
+}
+
+struct round {
+    struct searching *search;
+    uint32_t point[ROUND];    /* [n] */
+    uint32_t n, n_own;        /* layouts of the round; those that this member simulated */
+    uint64_t n_told, n_heard; /* rows that others sent, and that arrived, in all rounds: one may
+                                    * arrive in the next */
+    struct ty_plan_row row[ROUND]; /* [n] step_s 0: not simulated */
+};
+
+/* Keeps the row that a member found, and decides what follows. Under the lock. */
+static void keep_row(struct searching *s, const struct ty_plan_row *found)
+{
+    const uint32_t point = found->row - s->result->first;
+    if (s->state[point] == DECIDED || s->row[point] != NULL) {
+        return;
+    }
+    struct ty_plan_row *row = malloc(sizeof(*row));
+    int rc = row == NULL ? TY_ENOMEM : 0;
+    if (row != NULL) {
+        *row = *found;
+        s->row[point] = row;
+        rc = decide(s, &s->fault);
+    }
+    if (rc < 0) {
+        keep_fault(s, rc, NULL);
+    }
+}
+
+/* Keeps the rows that other members have sent. Under the lock. */
+static void hear_rows(struct round *r)
+{
+    const struct ty_crew *crew = r->search->asked->crew;
+    struct ty_plan_row row;
+    while (crew->hear != NULL && crew->hear(crew->arg, &row, sizeof(row))) {
+        r->n_heard++;
+        keep_row(r->search, &row);
+    }
+}
+
+/* Simulates a layout of the round, unless it has been ruled out meanwhile. False: no more. */
+static bool simulate(struct round *r, uint32_t k)
+{
+    struct searching *s = r->search;
+    const struct ty_crew *crew = s->asked->crew;
+    pthread_mutex_lock(&s->lock);
+    hear_rows(r);
+    const bool stopped = is_stopped(s), wanted = is_wanted(s, r->point[k]);
+    tell_simulated(s);
+    pthread_mutex_unlock(&s->lock);
+    if (stopped || !wanted) {
+        return !stopped;
+    }
+    struct ty_err *err = ty_err_new();
+    int rc = TY_ENOMEM;
+    struct ty_plan_row *row = err != NULL ? simulate_open(s, r->point[k], &rc, err) : NULL;
+    pthread_mutex_lock(&s->lock);
+    if (row != NULL) {
+        r->row[k] = *row;
+        r->n_own++;
+        keep_row(s, row);
+    } else {
+        keep_fault(s, rc, err);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (row != NULL && crew->tell != NULL) {
+        crew->tell(crew->arg, row, sizeof(*row));
+    }
+    free(row);
+    ty_err_free(err);
+    return row != NULL;
+}
+
+/* Takes layouts of the round until none is left: the work of one thread. */
+static bool take_layouts(void *arg, uint32_t thread)
+{
+    struct round *r = arg;
+    const struct ty_crew *crew = r->search->asked->crew;
+    (void)thread;
+    for (;;) {
+        const uint64_t k = crew->take(crew->arg, 1);
+        if (k >= r->n) {
+            return false;
+        }
+        if (!simulate(r, (uint32_t)k)) {
+            (void)crew->take(crew->arg, ROUND); /* leaves none to the others */
+            return false;
+        }
+    }
+}
+
+/* Returns the most threads that a member has. */
+static uint32_t most_threads(const struct searching *s)
+{
+    const struct ty_crew *crew = s->asked->crew;
+    const uint32_t own = ty_pool_threads(s->asked->jobs);
+    bool has[ABREAST] = {false};
+    uint32_t n = ABREAST;
+    has[(own < n ? own : n) - 1] = true;
+    crew->combine(crew->arg, has, sizeof(has));
+    while (!has[n - 1]) {
+        n--;
+    }
+    return n;
+}
+
+static void begin_round(struct round *r, uint32_t most)
+{
+    struct searching *s = r->search;
+    r->n = r->n_own = 0;
+    memset(r->row, 0, sizeof(r->row));
+    while (r->n < most && begin_next(s, &r->point[r->n])) {
+        r->n++;
+    }
+}
+
+/* Exchanges the rows of a round, and waits for those still on their way. */
+static int end_round(struct round *r)
+{
+    struct searching *s = r->search;
+    const struct ty_crew *crew = s->asked->crew;
+    crew->combine(crew->arg, r->row, r->n * sizeof(*r->row));
+    for (uint32_t k = 0; k < r->n; k++) {
+        if (r->row[k].step_s > 0) {
+            keep_row(s, &r->row[k]);
+            r->n_told++;
+        }
+    }
+    r->n_told -= r->n_own;
+    while (crew->hear != NULL && r->n_heard < r->n_told) {
+        hear_rows(r);
+    }
+    const int rc = s->fault.code;
+    return rc < 0 ? rc : decide(s, &s->fault);
+}
+
+/* Simulates what is needed with the other members; rc: how this member has fared. */
+static int simulate_together(struct searching *s, int rc)
+{
+    const struct ty_crew *crew = s->asked->crew;
+    struct round r = {.search = s};
+    bool stopped = false;
+    rc = ty_crew_meet(crew, rc);
+    if (rc < 0) {
+        return rc;
+    }
+    const uint32_t threads = most_threads(s), all = crew->n * threads;
+    s->most_open = crew->hear != NULL || all > ROUND ? ROUND : all;
+    do {
+        begin_round(&r, s->most_open);
+        ty_pool_run(0, threads, s->asked->jobs, take_layouts, &r);
+        rc = meet(s, &stopped);
+        rc = rc == 0 && !stopped ? end_round(&r) : rc;
+    } while (rc == 0 && !stopped && r.n > 0);
+    return rc;
+}
+
+/* ---- the whole search ---- */
+
+static int collect(struct searching *s)
 {
     struct ty_plan_result *r = s->result;
     struct ty_plan_front all;
@@ -313,8 +543,8 @@ static int collect(struct ty_plan_searching *s)
     return rc;
 }
 
-/* What is short of memory, where nothing fits: another member may have screened it. */
-static int look_at_nearest(struct ty_plan_searching *s)
+/* Finds which memory is short, where nothing fits. Another member may have screened the point. */
+static int look_at_nearest(struct searching *s)
 {
     struct ty_plan_result *r = s->result;
     struct ty_plan_screen screen = {.away = NULL};
@@ -327,30 +557,30 @@ static int look_at_nearest(struct ty_plan_searching *s)
     return rc;
 }
 
-static int search(struct ty_plan_searching *s)
+static int search(struct searching *s)
 {
     const uint32_t n = s->result->space.n_points;
     ty_pool_run(0, (n + PIECE - 1) / PIECE, s->asked->jobs, screen_piece, s);
-    int rc = ty_plan_share_screens(s);
+    int rc = share_screens(s);
     if (rc < 0) {
         return rc;
     }
-    rc = ty_plan_is_stopped(s) ? 0 : make_queue(s);
+    rc = is_stopped(s) ? 0 : make_queue(s);
     s->result->n_billed = s->screened;
     s->result->n_fit = s->n_queued;
     if (rc == 0 && s->n_queued == 0 && s->result->nearest_peak_B > 0) {
         rc = look_at_nearest(s);
     }
     if (s->asked->crew != NULL) {
-        rc = ty_plan_simulate_together(s, rc);
+        rc = simulate_together(s, rc);
     } else if (rc == 0) {
         ty_pool_run(0, s->n_queued, s->asked->jobs, simulate_next, s);
-        rc = ty_plan_decide(s, &s->fault); /* those at the end that nobody had to begin */
+        rc = decide(s, &s->fault); /* the last ones of the queue were never begun */
     }
     return rc == 0 && s->fault.code == 0 ? collect(s) : rc;
 }
 
-static int prepare(struct ty_plan_searching *s, struct ty_err *err)
+static int prepare(struct searching *s, struct ty_err *err)
 {
     const uint32_t n = s->result->space.n_points + 1;
     s->screen = calloc(n, sizeof(*s->screen));
@@ -365,7 +595,7 @@ static int prepare(struct ty_plan_searching *s, struct ty_err *err)
                : ty_fail_memory(err);
 }
 
-static void release(struct ty_plan_searching *s)
+static void release(struct searching *s)
 {
     for (uint32_t i = 0; s->row != NULL && i < s->result->space.n_points; i++) {
         free(s->row[i]);
@@ -384,7 +614,7 @@ static void release(struct ty_plan_searching *s)
 int ty_plan_search(struct ty_plan_result *result, const struct ty_plan_search *asked, bool *exact,
                    struct ty_err *err)
 {
-    struct ty_plan_searching s = {.result = result, .asked = asked, .most_open = TY_PLAN_ABREAST};
+    struct searching s = {.result = result, .asked = asked, .most_open = ABREAST};
     ty_err_init(&s.fault);
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.news, NULL);
@@ -397,8 +627,7 @@ int ty_plan_search(struct ty_plan_result *result, const struct ty_plan_search *a
     if (s.fault.code != 0) {
         rc = ty_fail(err, s.fault.code, "%s", s.fault.text);
     }
-    *exact =
-        s.next == s.n_queued && s.screened == result->space.n_points && !ty_plan_is_stopped(&s);
+    *exact = s.next == s.n_queued && s.screened == result->space.n_points && !is_stopped(&s);
     release(&s);
     return rc;
 }
