@@ -7,9 +7,107 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/base/number_text.h"
+#include "sim/document/json.h"
 #include "sim/plan/search/row_text.h"
 #include "sim/plan/search/search.h"
 #include "sim/sweep/inputs.h"
+#include "sim/sweep/sweep_line.h"
+
+#define FIGURES(X)                                                                                 \
+    X(step_time_s, step_s)                                                                         \
+    X(tokens_per_s, tokens_per_s)                                                                  \
+    X(mfu, mfu)                                                                                    \
+    X(bubble_fraction, bubble_fraction)                                                            \
+    X(peak_memory_bytes, peak_B)                                                                   \
+    X(capacity_bytes, capacity_B)
+
+/* ---- lines ---- */
+
+static void put_head(struct ty_text *t, const struct ty_plan_space *space)
+{
+    char name[TY_PLAN_VALUE];
+    ty_text_add(t, "row,gpus");
+    for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
+        if (ty_plan_key_is_told(space, i)) {
+            ty_text_add(t, ",%s", ty_plan_key_name(i, name));
+        }
+    }
+#define X(name, member) ty_text_add(t, "," #name);
+    FIGURES(X)
+#undef X
+    ty_text_add(t, ",fullest_stage");
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        ty_text_add(t, ",%s", ty_transformer_words.buckets[b].name);
+    }
+    ty_text_add(t, "\n");
+}
+
+/* The number of a row, and its layout. */
+static void put_inputs(struct ty_text *t, const struct ty_plan_result *result, uint32_t number)
+{
+    const struct ty_plan_point *point = &result->space.point[number - result->first];
+    char value[TY_PLAN_VALUE];
+    ty_text_add(t, "%" PRIu32 ",%" PRIu32, number + 1, ty_plan_gpus(&result->space));
+    for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
+        if (ty_plan_key_is_told(&result->space, i)) {
+            ty_text_add(t, ",");
+            ty_sweep_line_cell(t, ty_plan_key_value(&result->space, point, i, value));
+        }
+    }
+}
+
+static void put_row(struct ty_text *t, const struct ty_plan_result *result,
+                    const struct ty_plan_row *row)
+{
+    char number[TY_JSON_NUMBER];
+    put_inputs(t, result, row->row);
+#define X(name, member) ty_text_add(t, ",%s", ty_json_number(row->member, number));
+    FIGURES(X)
+#undef X
+    ty_text_add(t, ",%" PRIu32, row->stage);
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        ty_text_add(t, ",%s", ty_json_number(row->bucket_s[b], number));
+    }
+    ty_text_add(t, "\n");
+}
+
+/* The number behind a comma. */
+static bool read_number(const char **at, double *value)
+{
+    char *end = NULL;
+    if (**at != ',') {
+        return false;
+    }
+    *value = ty_strtod(*at + 1, &end);
+    const bool any = end > *at + 1;
+    *at = end;
+    return any;
+}
+
+static bool read_row(const char *line, const struct ty_plan_result *result, uint32_t number,
+                     struct ty_plan_row *row)
+{
+    struct ty_text inputs = {.data = NULL};
+    double stage = 0;
+    put_inputs(&inputs, result, number);
+    bool good = !inputs.failed && strncmp(line, inputs.data, inputs.len) == 0;
+    const char *at = line + (good ? inputs.len : 0);
+    ty_text_release(&inputs);
+    *row =
+        (struct ty_plan_row){.row = number, .point = result->space.point[number - result->first]};
+#define X(name, member) good = good && read_number(&at, &row->member);
+    FIGURES(X)
+#undef X
+    good = good && read_number(&at, &stage);
+    row->stage = (uint32_t)stage;
+    for (uint32_t b = 0; b < TY_N_BUCKETS && good; b++) {
+        good = read_number(&at, &row->bucket_s[b]);
+    }
+    return good && strcmp(at, "\n") == 0;
+}
+
+/* ---- rows of an earlier search ---- */
 
 static const struct ty_plan_result *result_of(const struct ty_plan_answer *a, uint32_t row)
 {
@@ -19,8 +117,6 @@ static const struct ty_plan_result *result_of(const struct ty_plan_answer *a, ui
     }
     return &a->result[i];
 }
-
-/* ---- what an earlier search left ---- */
 
 static int keep(void *arg, uint32_t number, const char *line)
 {
@@ -34,8 +130,7 @@ static int keep(void *arg, uint32_t number, const char *line)
         store->kept = larger;
         store->cap = cap;
     }
-    return ty_plan_csv_read(line, result_of(store->answer, number), number,
-                            &store->kept[store->n_kept])
+    return read_row(line, result_of(store->answer, number), number, &store->kept[store->n_kept])
                ? (store->n_kept++, 1)
                : TY_EINPUT;
 }
@@ -64,7 +159,7 @@ static int check_kept(const struct ty_plan_store *store, const struct ty_sweep_s
     const struct ty_plan_result *result = result_of(store->answer, sample->row);
     int rc = ty_plan_simulate(result, sample->row - result->first, &again, err);
     if (rc == 0) {
-        ty_plan_csv_row(&line, result, &again);
+        put_row(&line, result, &again);
         rc = line.failed ? ty_fail_memory(err) : 0;
     }
     if (rc == 0 && strcmp(line.data, store->rows.rows.line[sample->row]) != 0) {
@@ -97,7 +192,7 @@ int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer 
 {
     struct ty_text head = {.data = NULL};
     *store = (struct ty_plan_store){.answer = answer, .rows = {.fd = -1}};
-    ty_plan_csv_head(&head, &answer->result[0].space);
+    put_head(&head, &answer->result[0].space);
     store->head = ty_text_take(&head);
     const char *path = ty_arena_printf(&store->arena, "%s/rows.csv", options->folder);
     if (store->head == NULL || path == NULL) {
@@ -148,7 +243,7 @@ int ty_plan_store_add(struct ty_plan_store *store, const struct ty_plan_result *
         store->used[kept - store->kept] = true;
         return 0;
     }
-    ty_plan_csv_row(&line, result, row);
+    put_row(&line, result, row);
     char *text = ty_text_take(&line);
     if (text == NULL) {
         return ty_fail_memory(err);

@@ -8,9 +8,6 @@
 /* For people. */
 void ty_plan_table(const struct ty_plan_answer *answer, struct ty_text *t);
 
-/* The part of it that says why, of an answer with rows. */
-void ty_plan_reasons(const struct ty_plan_answer *answer, struct ty_text *t);
-
 /* One object; without `seconds` the same for any number of threads, and after a kill. */
 void ty_plan_json(const struct ty_plan_answer *answer, bool seconds, struct ty_text *t);
 
