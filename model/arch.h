@@ -91,15 +91,6 @@ extern const struct ty_preset ty_arch_presets[];
  * checks what must divide. A preset's `positions` grow to cover the sequence. */
 int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err);
 
-/* Whether a list of layers that `key` gives can be one. */
-int ty_arch_check_layers(const struct ty_arch *arch, const struct ty_section *section,
-                         const char *key, const struct ty_uint_list *list, struct ty_err *err);
-
-/* arch_sparse.c: the same of experts (expert_ffn = ffn) and latent attention (head_value =
- * head_dim). */
-int ty_arch_finish_sparse(struct ty_arch *arch, const struct ty_section *section,
-                          struct ty_err *err);
-
 /* Text of the model section for a Hugging Face config.json, to be applied like a preset, and lines
  * about keys of it that nobody understands (NULL: there are none). `path` is opened as it is.
  * Errors name the JSON file, line and column. Owned by the arena. */
@@ -139,8 +130,5 @@ double ty_arch_norm_params(const struct ty_arch *arch); /* of one norm */
 /* Norms of a layer: where nobody says else, one before each block, or one before both where they
  * stand side by side. */
 uint32_t ty_arch_norms(const struct ty_arch *arch);
-
-/* Whether a list of layers, which rises, has this one. */
-bool ty_arch_listed(const struct ty_uint_list *list, uint32_t layer);
 
 #endif

@@ -9,8 +9,535 @@
 #include <string.h>
 
 #include "model/huggingface_internal.h"
+#include "sim/base/number_text.h"
 #include "sim/base/path.h"
 #include "sim/base/utf8.h"
+
+/* ---- layers that see a window only ---- */
+
+/* A list names them, or they are every so many, or those from one on. */
+
+/* Of a list of words, one a layer. "chunked_attention" looks at a chunk of tokens, which is no
+ * window: see ty_hf_llama4. */
+static bool has_window(const struct ty_node *item)
+{
+    return item->kind == TY_NODE_SCALAR && item->text != NULL &&
+           (strcmp(item->text, "sliding_attention") == 0 || strcmp(item->text, "local") == 0);
+}
+
+/* Whether a pattern of letters is that of `period` layers: LLLG. 0: it is none. */
+static unsigned long letters(const struct ty_node *node)
+{
+    const size_t n = node->kind == TY_NODE_SCALAR && node->text != NULL ? strlen(node->text) : 0;
+    return n > 1 && strspn(node->text, "L") == n - 1 && node->text[n - 1] == 'G' ? n : 0;
+}
+
+static unsigned long period_of(struct ty_hf_reader *r, const struct ty_hf_family *family)
+{
+    static const char key[] = "sliding_window_pattern|_sliding_window_pattern|layer_switch";
+    const struct ty_node *node = ty_hf_value(r, key);
+    const unsigned long period = node != NULL ? letters(node) : 0;
+    return period > 0 ? period : ty_hf_number(r, key, family->period);
+}
+
+/* By the rule of the class. */
+static bool is_full(const struct ty_hf_family *family, unsigned long layer, unsigned long n)
+{
+    switch (family->windows) {
+    case TY_HF_WINDOWS_LATER:
+        return layer < n;
+    case TY_HF_WINDOWS_PERIOD:
+        return n > 0 && (layer + 1) % n == 0;
+    case TY_HF_WINDOWS_FIRST:
+        return n > 0 && layer % n == 0;
+    case TY_HF_WINDOWS_NONE:
+        return true;
+    case TY_HF_WINDOWS_ALL:
+        break;
+    }
+    return false;
+}
+
+/* GPT-Neo's [[["global", "local"], 12]]: words, and how often they repeat. NULL: none. */
+static const struct ty_node *repeated(struct ty_hf_reader *r)
+{
+    const struct ty_node *types = ty_hf_value(r, "attention_types");
+    const struct ty_node *pair = types != NULL && types->kind == TY_NODE_LIST ? types->first : NULL;
+    const struct ty_node *words = pair != NULL && pair->kind == TY_NODE_LIST ? pair->first : NULL;
+    return words != NULL && words->kind == TY_NODE_LIST && pair->next == NULL ? words->first : NULL;
+}
+
+/* Fills full[layers] from a list, which repeats where it is shorter; false: there is none. */
+static bool listed_windows(struct ty_hf_reader *r, bool *full, unsigned long layers)
+{
+    const struct ty_node *list = ty_hf_value(r, "layer_types|attention_layers");
+    const struct ty_node *again = repeated(r);
+    const struct ty_node *first = list != NULL && list->kind == TY_NODE_LIST ? list->first : again;
+    const struct ty_node *item = first;
+    for (unsigned long i = 0; i < layers && first != NULL; i++) {
+        full[i] = !has_window(item);
+        item = item->next != NULL ? item->next : first;
+    }
+    return first != NULL;
+}
+
+/* The period of layers of which the last is full; 0: all are windows, 1: none is; NO_PERIOD: there
+ * is no such period. */
+#define NO_PERIOD (~0ul)
+static unsigned long find_period(const bool *full, unsigned long layers)
+{
+    unsigned long period = 0;
+    for (unsigned long i = 0; i < layers; i++) {
+        period = period == 0 && full[i] ? i + 1 : period;
+        if (period > 0 && full[i] != ((i + 1) % period == 0)) {
+            return NO_PERIOD;
+        }
+    }
+    return period;
+}
+
+static void put(struct ty_hf_reader *r, const bool *full, unsigned long layers,
+                unsigned long window)
+{
+    const unsigned long period = find_period(full, layers);
+    bool none = true;
+    for (unsigned long i = 0; i < layers; i++) {
+        none = none && full[i];
+    }
+    if (none) {
+        return;
+    }
+    ty_hf_put_number(r, "window", window);
+    if (period == NO_PERIOD) {
+        ty_hf_put_layers(r, "full_layers", full, layers);
+    } else if (period > 0) {
+        ty_hf_put_number(r, "window_period", period);
+    }
+}
+
+static void hf_put_windows(struct ty_hf_reader *r, const struct ty_hf_family *family,
+                           const struct ty_hf_shape *shape)
+{
+    static const char key[] = "sliding_window|window_size";
+    const bool given = ty_node_child(r->root, "sliding_window") != NULL;
+    const unsigned long usual = family->defaults != NULL && !given ? family->defaults->window : 0;
+    const bool optional = family->windows == TY_HF_WINDOWS_LATER;
+    const struct ty_node *node = ty_hf_value(r, key);
+    const bool number = node == NULL || ty_hf_is_number(node, false); /* none: false */
+    const unsigned long window = number ? ty_hf_number(r, key, usual) : 0;
+    const unsigned long n =
+        optional ? ty_hf_number(r, "max_window_layers", shape->layers) : period_of(r, family);
+    const bool used = ty_hf_flag(r, "use_sliding_window", !optional);
+    bool *full = ty_arena_array(r->arena, bool, shape->layers);
+    if (full == NULL) {
+        r->code = ty_fail_memory(r->err);
+        return;
+    }
+    for (unsigned long i = 0; i < shape->layers; i++) {
+        full[i] = is_full(family, i, n);
+    }
+    (void)listed_windows(r, full, shape->layers);
+    if (window > 0 && used) {
+        put(r, full, shape->layers, window);
+    }
+}
+
+/* ---- experts, latent attention, further tokens ---- */
+
+/* ---- which layers have experts ---- */
+
+static void every(bool *dense, unsigned long layers, unsigned long n, unsigned long shift)
+{
+    for (unsigned long i = 0; i < layers && n > 1; i++) {
+        dense[i] = dense[i] || (i + shift) % n != 0;
+    }
+}
+
+static void first_ones(bool *dense, unsigned long layers, unsigned long n)
+{
+    for (unsigned long i = 0; i < layers && i < n; i++) {
+        dense[i] = true;
+    }
+}
+
+/* The layers of a list become dense, or all others do. */
+static void listed_dense(struct ty_hf_reader *r, const char *key, bool *dense, unsigned long layers,
+                         bool others)
+{
+    const struct ty_node *list = ty_hf_value(r, key);
+    if (list == NULL || list->kind != TY_NODE_LIST || (others && list->first == NULL)) {
+        return;
+    }
+    bool *in = ty_arena_array(r->arena, bool, layers);
+    if (in == NULL) {
+        r->code = ty_fail_memory(r->err);
+        return;
+    }
+    memset(in, 0, layers * sizeof(*in));
+    for (const struct ty_node *item = list->first; item != NULL; item = item->next) {
+        unsigned long number = layers;
+        if (!ty_hf_is_number(item, true) || (number = strtoul(item->text, NULL, 10)) >= layers) {
+            ty_hf_fail(r, item, key, "no number of a layer, from 0 on");
+            return;
+        }
+        in[number] = true;
+    }
+    for (unsigned long i = 0; i < layers; i++) {
+        dense[i] = dense[i] || in[i] != others;
+    }
+}
+
+/* A number n, every n-th layer from the first on, or a list with 1 for each layer that has them. */
+static void frequency(struct ty_hf_reader *r, bool *dense, unsigned long layers)
+{
+    static const char key[] = "moe_layer_freq";
+    const struct ty_node *list = ty_hf_value(r, key);
+    unsigned long i = 0;
+    if (list == NULL || list->kind != TY_NODE_LIST) {
+        every(dense, layers, ty_hf_number(r, key, 1), 0);
+        return;
+    }
+    for (const struct ty_node *item = list->first; item != NULL && i < layers; item = item->next) {
+        dense[i] = dense[i] || !ty_hf_is_number(item, true) || strcmp(item->text, "0") == 0;
+        i++;
+    }
+}
+
+/* Every key that a family has for it takes experts from some layers. */
+static void find_dense(struct ty_hf_reader *r, bool *dense, unsigned long layers)
+{
+    const unsigned long start = ty_hf_number(r, "moe_layer_start_index", 0);
+    const struct ty_node *end = ty_hf_value(r, "moe_layer_end_index");
+    first_ones(dense, layers, ty_hf_number(r, "first_k_dense_replace|moe_layer_num_skipped", 0));
+    first_ones(dense, layers, start);
+    for (unsigned long i = 0; end != NULL && ty_hf_is_number(end, true) && i < layers; i++) {
+        dense[i] = dense[i] || i > strtoul(end->text, NULL, 10); /* -1: up to the last */
+    }
+    every(dense, layers, ty_hf_number(r, "decoder_sparse_step", 1), 1);
+    every(dense, layers, ty_hf_number(r, "moe_layer_interval", 1), 1);
+    every(dense, layers, ty_hf_number(r, "interleave_moe_layer_step", 1), 1);
+    frequency(r, dense, layers);
+    listed_dense(r, "mlp_only_layers", dense, layers, false);
+    listed_dense(r, "moe_layers", dense, layers, true);
+}
+
+static void put_dense(struct ty_hf_reader *r, unsigned long layers)
+{
+    bool *dense = ty_arena_array(r->arena, bool, layers);
+    if (dense == NULL) {
+        r->code = ty_fail_memory(r->err);
+        return;
+    }
+    memset(dense, 0, layers * sizeof(*dense));
+    find_dense(r, dense, layers);
+    unsigned long first = 0;
+    while (first < layers && dense[first]) {
+        dense[first++] = false;
+    }
+    if (first > 0) {
+        ty_hf_put_number(r, "dense_layers", first);
+    }
+    ty_hf_put_layers(r, "mlp_layers", dense, layers);
+}
+
+/* ---- experts ---- */
+
+/* One group is none, and so are those that nothing chooses among. */
+static void put_groups(struct ty_hf_reader *r)
+{
+    const unsigned long groups = ty_hf_number(r, "n_group", 0);
+    const unsigned long limit = ty_hf_number(r, "topk_group", 0);
+    if (groups > 1 && limit > 0 && !ty_hf_is_text(r, "topk_method", "greedy")) {
+        ty_hf_put_number(r, "expert_groups", groups);
+        ty_hf_put_number(r, "group_limit", limit);
+    }
+}
+
+/* The width of all of them together. */
+static unsigned long shared_width(struct ty_hf_reader *r, const struct ty_hf_experts *x,
+                                  unsigned long width)
+{
+    const unsigned long one = x->shared_width != NULL ? ty_hf_number(r, x->shared_width, 0) : 0;
+    const unsigned long n = x->n_shared != NULL ? ty_hf_number(r, x->n_shared, 0) : 1;
+    return x->shared_width != NULL && x->n_shared == NULL ? one : n * (one > 0 ? one : width);
+}
+
+static bool has_router_bias(struct ty_hf_reader *r, const struct ty_hf_experts *x)
+{
+    const bool said = ty_hf_flag(r, "use_routing_bias|moe_router_enable_expert_bias", false);
+    return x->router_bias || said || ty_hf_is_text(r, "topk_method", "noaux_tc");
+}
+
+static void hf_put_experts(struct ty_hf_reader *r, const struct ty_hf_experts *x,
+                           const struct ty_hf_shape *shape)
+{
+    const unsigned long per_token = ty_hf_needed(r, x->per_token),
+                        width = ty_hf_needed(r, x->width);
+    const bool has_shared = x->n_shared != NULL || x->shared_width != NULL;
+    const unsigned long shared = has_shared ? shared_width(r, x, width) : 0;
+    ty_hf_put_number(r, "experts", shape->experts);
+    ty_hf_put_number(r, "experts_per_token", per_token);
+    ty_hf_put_number(r, "expert_ffn", width);
+    if (shared > 0) {
+        ty_hf_put_number(r, "shared_ffn", shared);
+    }
+    ty_hf_put(r, "shared_gate", x->shared_gate && shared > 0 ? "true" : "false");
+    ty_hf_put(r, "sinks", x->sinks ? "true" : "false");
+    ty_hf_put(r, "router_bias", has_router_bias(r, x) ? "true" : "false");
+    put_dense(r, shape->layers);
+    put_groups(r);
+}
+
+/* Queries may have none (DeepSeek-V2-Lite); values are as wide as a share of the model where nobody
+ * says else (MiniCPM3). */
+static void hf_put_latent(struct ty_hf_reader *r, const struct ty_hf_shape *shape)
+{
+    const unsigned long query = ty_hf_number(r, "q_lora_rank", 0);
+    (void)ty_hf_value(r, "num_key_value_heads"); /* as many as heads, */
+    (void)ty_hf_value(r, "head_dim");            /* and width of the position part */
+    ty_hf_put_number(r, "kv_latent", ty_hf_needed(r, "kv_lora_rank"));
+    ty_hf_put_number(r, "head_rope", ty_hf_needed(r, "qk_rope_head_dim"));
+    ty_hf_put_number(r, "head_value",
+                     ty_hf_number(r, "v_head_dim", shape->hidden / (shape->heads | !shape->heads)));
+    if (query > 0) {
+        ty_hf_put_number(r, "query_latent", query);
+    }
+}
+
+/* ---- sizes, biases, norms and positions ---- */
+
+/* What the keys of the file say, and where they say nothing what the class has. */
+
+#define LAYERS_MAX 10000ul /* of model.layers */
+
+static const struct ty_hf_keys usual_keys = {
+    .layers = "num_hidden_layers",
+    .hidden = "hidden_size",
+    .heads = "num_attention_heads",
+    .kv_heads = "num_key_value_heads",
+    .head_dim = "head_dim",
+    .ffn = "intermediate_size",
+    .vocabulary = "vocab_size",
+};
+static const struct ty_hf_bias usual_biases[] = {
+    {"attention_bias", TY_BIAS_ATTENTION, false},
+    {"mlp_bias", TY_BIAS_MLP, false},
+    {NULL, 0, false},
+};
+static const struct ty_hf_defaults no_defaults = {.layers = 0};
+
+/* A size that a whole file has to give, and a part of one may leave out. */
+static unsigned long size(struct ty_hf_reader *r, const char *key, bool nested, unsigned long usual)
+{
+    return nested && usual > 0 ? ty_hf_number(r, key, usual) : ty_hf_needed(r, key);
+}
+
+static void read_sizes(struct ty_hf_reader *r, const struct ty_hf_family *family, bool nested,
+                       struct ty_hf_shape *shape)
+{
+    const struct ty_hf_keys *keys = family->keys != NULL ? family->keys : &usual_keys;
+    const struct ty_hf_defaults *is = family->defaults != NULL ? family->defaults : &no_defaults;
+    shape->layers = size(r, keys->layers, nested, is->layers);
+    if (shape->layers > LAYERS_MAX) {
+        ty_hf_fail(r, ty_hf_value(r, keys->layers), keys->layers, "more than 10000 layers");
+    }
+    shape->hidden = size(r, keys->hidden, nested, is->hidden);
+    shape->heads = size(r, keys->heads, nested, is->heads);
+    shape->kv_heads = ty_hf_number(r, keys->kv_heads, is->kv_heads);
+    shape->head_dim = ty_hf_number(r, keys->head_dim, is->head_dim);
+    /* a plain MLP is four times as wide as the model where nobody says else */
+    shape->ffn =
+        family->plain ? ty_hf_number(r, keys->ffn, 0) : size(r, keys->ffn, nested, is->ffn);
+    shape->ffn = family->halved_ffn ? shape->ffn / 2 : shape->ffn;
+    shape->vocabulary = size(r, keys->vocabulary, nested, is->vocabulary);
+}
+
+/* Every key is of its own matrices; what none is about is as in the class. */
+static int read_biases(struct ty_hf_reader *r, const struct ty_hf_family *family)
+{
+    const struct ty_hf_bias *row = family->biases != NULL ? family->biases : usual_biases;
+    int bias = family->bias;
+    for (; row->key != NULL; row++) {
+        if (ty_hf_value(r, row->key) != NULL) {
+            const bool has = ty_hf_flag(r, row->key, false) != row->without;
+            bias = has ? bias | row->bits : bias & ~row->bits;
+        }
+    }
+    return bias;
+}
+
+/* A share that more than one key may give, or a width. */
+static double read_rotary(struct ty_hf_reader *r, const struct ty_hf_family *family,
+                          const struct ty_hf_shape *shape)
+{
+    static const char key[] = "partial_rotary_factor|rotary_pct|rope_pct|"
+                              "rope_parameters.partial_rotary_factor";
+    const struct ty_node *share = ty_hf_value(r, key), *width = ty_hf_value(r, "rotary_dim");
+    const double whole = shape->head_dim > 0 ? (double)shape->head_dim
+                         : shape->heads > 0  ? (double)shape->hidden / (double)shape->heads
+                                             : 0;
+    if (family->rotary < 0) {
+        return 0;
+    }
+    if (share != NULL && ty_hf_is_number(share, false)) {
+        const double given = ty_strtod(share->text, NULL);
+        return given > 0 && given <= 1 ? given : 1;
+    }
+    if (width != NULL && whole > 0) {
+        const double given = (double)ty_hf_number(r, "rotary_dim", 0) / whole;
+        return given > 0 && given <= 1 ? given : 1;
+    }
+    return family->rotary > 0 ? family->rotary : 1;
+}
+
+/* What positions were learned for is what a model trains on. */
+static void read_positions(struct ty_hf_reader *r, const struct ty_hf_family *family,
+                           struct ty_hf_shape *shape)
+{
+    if (family->positions != NULL) {
+        shape->sequence = ty_hf_number(r, family->positions, 0);
+        shape->positions = shape->sequence > 0 ? shape->sequence + family->more : 0;
+    }
+}
+
+static const char *read_dropout(struct ty_hf_reader *r, const struct ty_hf_family *family)
+{
+    const struct ty_node *node = ty_hf_value(r, family->dropout);
+    return node != NULL && ty_hf_is_number(node, false) ? node->text : family->dropout_is;
+}
+
+static void hf_read_shape(struct ty_hf_reader *r, const struct ty_hf_family *family, bool nested,
+                          struct ty_hf_shape *shape)
+{
+    const bool norms = family->qk_norm && (family->qk_key == NULL ||
+                                           ty_hf_flag(r, family->qk_key, family->qk_default));
+    *shape = (struct ty_hf_shape){.gated = !family->plain,
+                                  .parallel = family->parallel,
+                                  .head_bias = family->head_bias,
+                                  .embedding_norm = family->embedding_norm,
+                                  .norms = family->norms,
+                                  .norm_kind = family->layer_norm      ? TY_NORM_LAYER
+                                               : family->norm_kind > 0 ? family->norm_kind
+                                                                       : TY_NORM_RMS,
+                                  .qk_norm = norms,
+                                  .qk_norm_kind = family->qk_norm_kind};
+    read_sizes(r, family, nested, shape);
+    shape->bias = read_biases(r, family);
+    shape->tied = ty_hf_flag(r, "tie_word_embeddings", family->tied);
+    shape->rotary = read_rotary(r, family, shape);
+    shape->dropout = read_dropout(r, family);
+    read_positions(r, family, shape);
+    if (family->experts != NULL) {
+        shape->experts = family->experts->optional ? ty_hf_number(r, family->experts->experts, 0)
+                                                   : ty_hf_needed(r, family->experts->experts);
+    }
+    if (family->special != NULL) {
+        family->special(r, shape);
+    }
+}
+
+/* ---- writing ---- */
+
+static const char *bias_word(int bias)
+{
+    switch (bias) {
+    case TY_BIAS_NONE:
+        return "false";
+    case TY_BIAS_QKV:
+        return "qkv";
+    case TY_BIAS_MLP:
+        return "mlp";
+    case TY_BIAS_ATTENTION:
+        return "attention";
+    case TY_BIAS_OUTPUTS:
+        return "outputs";
+    case TY_BIAS_ALL:
+        return "true";
+    default:
+        return NULL;
+    }
+}
+
+static void put_biases(struct ty_hf_reader *r, const struct ty_hf_shape *shape)
+{
+    const char *word = bias_word(shape->bias);
+    if (word == NULL) {
+        ty_hf_fail(r, NULL, "bias",
+                   "biases of these linear layers alone are not simulated; known are those of q, k "
+                   "and v, of attention, of the MLP, and of all");
+        return;
+    }
+    ty_hf_put(r, "bias", word);
+    if (shape->head_bias) {
+        ty_hf_put(r, "head_bias", "true");
+    }
+}
+
+static void put_norms(struct ty_hf_reader *r, const struct ty_hf_shape *shape)
+{
+    static const char *const kinds[] = {[TY_NORM_LAYER] = "layernorm",
+                                        [TY_NORM_RMS] = "rmsnorm",
+                                        [TY_NORM_LAYER_SCALE] = "layernorm-scale",
+                                        [TY_NORM_LAYER_PLAIN] = "layernorm-plain"};
+    static const char *const of_heads[] = {[TY_QK_NORM_HEAD] = "head",
+                                           [TY_QK_NORM_WHOLE] = "whole",
+                                           [TY_QK_NORM_LAYER] = "layernorm",
+                                           [TY_QK_NORM_PLAIN] = "plain"};
+    ty_hf_put(r, "norm_kind", kinds[shape->norm_kind]);
+    ty_hf_put(r, "qk_norm", shape->qk_norm ? "true" : "false");
+    if (shape->qk_norm && shape->qk_norm_kind != TY_QK_NORM_HEAD) {
+        ty_hf_put(r, "qk_norm_kind", of_heads[shape->qk_norm_kind]);
+    }
+    if (shape->parallel) {
+        ty_hf_put(r, "block", "parallel");
+    }
+    if (shape->norms > 0) {
+        ty_hf_put_number(r, "norms", shape->norms);
+    }
+    if (shape->embedding_norm) {
+        ty_hf_put(r, "embedding_norm", "true");
+    }
+}
+
+static void put_positions(struct ty_hf_reader *r, const struct ty_hf_shape *shape)
+{
+    if (shape->positions > 0) {
+        ty_hf_put_number(r, "positions", shape->positions);
+        ty_hf_put_number(r, "sequence", shape->sequence);
+    }
+    if (shape->rotary < 1) {
+        const char *share = ty_arena_printf(r->arena, "%.6g", shape->rotary);
+        ty_hf_put(r, "rotary", share != NULL ? share : "0");
+    }
+}
+
+/* Reads a file of this family; `nested`: its keys are a part of the file. */
+static void hf_put_shape(struct ty_hf_reader *r, const struct ty_hf_shape *shape)
+{
+    const struct {
+        const char *key;
+        unsigned long value;
+        bool derived; /* what it is otherwise, the section knows */
+    } sizes[] = {
+        {"layers", shape->layers, false},         {"hidden", shape->hidden, false},
+        {"heads", shape->heads, false},           {"kv_heads", shape->kv_heads, true},
+        {"head_dim", shape->head_dim, true},      {"ffn", shape->ffn, true},
+        {"vocabulary", shape->vocabulary, false},
+    };
+    for (size_t i = 0; i < TY_COUNT(sizes); i++) {
+        if (sizes[i].value > 0 || !sizes[i].derived) {
+            ty_hf_put_number(r, sizes[i].key, sizes[i].value);
+        }
+    }
+    put_positions(r, shape);
+    if (shape->dropout != NULL) {
+        ty_hf_put(r, "dropout", shape->dropout);
+    }
+    ty_hf_put(r, "mlp", shape->gated ? "swiglu" : "gelu");
+    put_norms(r, shape);
+    put_biases(r, shape);
+    ty_hf_put(r, "tied", shape->tied ? "true" : "false");
+}
 
 /* Keys that give away what no family has, or what one without experts has not. */
 static const struct {
@@ -212,18 +739,18 @@ static void convert(struct ty_hf_reader *r, const struct ty_hf_family *family)
 {
     const bool nested = r->root != r->doc.root;
     struct ty_hf_shape shape;
-    ty_hf_read_shape(r, family, nested, &shape);
+    hf_read_shape(r, family, nested, &shape);
     tie(r, &shape);
     if (r->code < 0) {
         return;
     }
-    ty_hf_put_shape(r, &shape);
-    ty_hf_put_windows(r, family, &shape);
+    hf_put_shape(r, &shape);
+    hf_put_windows(r, family, &shape);
     if (family->experts != NULL && (shape.experts > 0 || !family->experts->optional)) {
-        ty_hf_put_experts(r, family->experts, &shape);
+        hf_put_experts(r, family->experts, &shape);
     }
     if (family->experts != NULL && family->experts->latent) {
-        ty_hf_put_latent(r, &shape);
+        hf_put_latent(r, &shape);
     }
     const unsigned long further = ty_hf_number(r, "num_nextn_predict_layers", 0);
     if (further > 0) {

@@ -7,6 +7,221 @@
 
 #include "model/huggingface_internal.h"
 
+/* ---- what single families say in words of their own ---- */
+
+/* Source: their configuration classes, in huggingface/transformers or beside the weights. */
+
+/* ---- sizes of their own ---- */
+
+/* One head of keys and values for all queries, unless the file says otherwise. */
+static void hf_bigcode(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    shape->kv_heads = ty_hf_flag(r, "multi_query", true) ? 1 : shape->heads;
+}
+
+/* ChatGLM2, ChatGLM3 and GLM-4 in their first files. */
+static void hf_chatglm(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const bool grouped = ty_hf_flag(r, "multi_query_attention", false);
+    (void)ty_hf_value(r, "multi_query_group_num");
+    shape->kv_heads = grouped ? ty_hf_number(r, "multi_query_group_num", 1) : shape->heads;
+    shape->norm_kind = ty_hf_flag(r, "rmsnorm", true) ? TY_NORM_RMS : TY_NORM_LAYER;
+    if (!ty_hf_flag(r, "post_layer_norm", true)) {
+        ty_hf_fail(r, ty_hf_value(r, "post_layer_norm"), "post_layer_norm",
+                   "false: a model without a norm before its output matrix is not simulated");
+    }
+}
+
+/* The large one of a family has ALiBi in place of rotary embeddings, which only its missing number
+ * of positions tells. */
+static void hf_baichuan(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    (void)ty_hf_value(r, "model_max_length");
+    if (ty_hf_value(r, "max_position_embeddings") == NULL) {
+        shape->rotary = 0;
+    }
+}
+
+/* SantaCoder says so in a file of GPT-2's. */
+static void hf_gpt2(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    if (ty_hf_is_text(r, "attention_head_type", "multiquery")) {
+        shape->kv_heads = 1;
+    }
+}
+
+/* ---- parallel blocks ---- */
+
+/* What every Command R has may be said. */
+static void hf_cohere(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    shape->tied = ty_hf_flag(r, "use_embedding_sharing", shape->tied);
+    shape->gated = ty_hf_flag(r, "use_gated_activation", true);
+    shape->parallel = ty_hf_flag(r, "use_parallel_block", true);
+    (void)ty_hf_value(r, "use_parallel_embedding"); /* a layout of ranks */
+}
+
+/* Falcon 40B has a norm for each of its parallel blocks, Falcon 7B one for both. */
+static void falcon(struct ty_hf_reader *r, struct ty_hf_shape *shape, bool new_decoder)
+{
+    const bool one = ty_hf_flag(r, "multi_query", true);
+    const unsigned long groups = ty_hf_number(r, "num_kv_heads|n_head_kv", 0);
+    const unsigned long norms = ty_hf_number(r, "num_ln_in_parallel_attn", new_decoder ? 2 : 1);
+    shape->parallel = ty_hf_flag(r, "parallel_attn", true) || new_decoder;
+    shape->norms = shape->parallel ? (unsigned)norms : 2;
+    shape->kv_heads = new_decoder && groups > 0 ? groups : one && !new_decoder ? 1 : shape->heads;
+    shape->rotary = ty_hf_flag(r, "alibi", false) ? 0 : shape->rotary;
+}
+
+static void hf_falcon(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    falcon(r, shape, ty_hf_flag(r, "new_decoder_architecture", false));
+}
+
+/* What Falcon 40B was called before. */
+static void hf_refined_web(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    falcon(r, shape, true);
+}
+
+/* Two norms even where the blocks are parallel. */
+static void hf_neox(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    shape->parallel = ty_hf_flag(r, "use_parallel_residual", true);
+    shape->norms = 2;
+}
+
+static void hf_stablelm(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    shape->parallel = ty_hf_flag(r, "use_parallel_residual", false);
+}
+
+/* ---- positions ---- */
+
+/* MPT's norms have no shift. It has positions where it has no ALiBi. */
+static void hf_mpt(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const unsigned long grouped = ty_hf_number(r, "attn_config.kv_n_heads", shape->heads);
+    const bool alibi = ty_hf_flag(r, "attn_config.alibi", true);
+    const bool learned = ty_hf_flag(r, "learned_pos_emb", true) && !alibi;
+    const bool rope = ty_hf_flag(r, "attn_config.rope", false);
+    const unsigned long times = ty_hf_number(r, "expansion_ratio", 4);
+    shape->kv_heads =
+        ty_hf_is_text(r, "attn_config.attn_type", "multiquery_attention") ? 1 : grouped;
+    shape->rotary = rope ? 1 : 0;
+    if (learned && !rope) {
+        shape->sequence = shape->positions = ty_hf_number(r, "max_seq_len", 2048);
+    }
+    shape->ffn = shape->ffn > 0 ? shape->ffn : times * shape->hidden;
+    shape->norm_kind = shape->bias == TY_BIAS_NONE ? TY_NORM_LAYER_SCALE : TY_NORM_LAYER;
+    if (ty_hf_is_text(r, "norm_type", "rmsnorm")) {
+        shape->norm_kind = TY_NORM_RMS;
+    }
+    if (ty_hf_flag(r, "attn_config.qk_ln", false)) {
+        shape->qk_norm = true;
+        shape->qk_norm_kind = TY_QK_NORM_WHOLE;
+    }
+}
+
+/* Positions are learned unless the file says ALiBi, and the MLP has a gate if it is said. */
+static void hf_jais(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    if (ty_hf_is_text(r, "position_embedding_type", "alibi")) {
+        shape->positions = shape->sequence = 0;
+        shape->rotary = 0;
+    }
+    shape->gated = ty_hf_is_text(r, "activation_function", "swiglu");
+}
+
+/* The smallest OPT has embeddings narrower than its layers, and no norm behind them. */
+static void hf_opt(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const unsigned long width = ty_hf_number(r, "word_embed_proj_dim", shape->hidden);
+    if (width != shape->hidden) {
+        ty_hf_fail(r, ty_hf_value(r, "word_embed_proj_dim"), "word_embed_proj_dim",
+                   "embeddings of another width than hidden_size are not simulated");
+    } else if (!ty_hf_flag(r, "do_layer_norm_before", true)) {
+        ty_hf_fail(r, ty_hf_value(r, "do_layer_norm_before"), "do_layer_norm_before",
+                   "false: a model without a norm before its output matrix is not simulated");
+    }
+    if (!ty_hf_flag(r, "layer_norm_elementwise_affine", true)) {
+        shape->norm_kind = TY_NORM_LAYER_PLAIN;
+    }
+}
+
+/* ---- experts ---- */
+
+static void hf_ernie(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    shape->norm_kind = ty_hf_flag(r, "use_rmsnorm", true) ? TY_NORM_RMS : TY_NORM_LAYER;
+}
+
+/* Its keys are those of a platform. */
+static void hf_hunyuan(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    (void)ty_hf_value(r, "cla_share_factor");  /* of use_cla, which is refused */
+    (void)ty_hf_value(r, "use_mixed_mlp_moe"); /* shared experts, which are counted */
+    (void)ty_hf_value(r, "use_rotary_pos_emb");
+    (void)ty_hf_value(r, "org_vocab_size");
+    (void)ty_hf_value(r,
+                      "dense_list|num_media_embeds|mask_init_id"); /* of other heads and inputs */
+    shape->head_dim = ty_hf_number(r, "attention_head_dim", shape->head_dim);
+}
+
+static void hf_phimoe(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    shape->head_bias = ty_hf_flag(r, "lm_head_bias", false);
+}
+
+/* Dense layers have a width of their own. Three of four layers look at chunks of tokens: within the
+ * first chunk that is what all others do. */
+static void hf_llama4(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const struct ty_node *chunk = ty_hf_value(r, "attention_chunk_size");
+    shape->ffn = ty_hf_number(r, "intermediate_size_mlp", 16384);
+    if (chunk != NULL && ty_hf_is_number(chunk, true)) {
+        const char *what = ty_arena_printf(
+            r->arena,
+            "chunks are not simulated: every layer attends to all tokens before, which is "
+            "the same up to a model.sequence of %s",
+            chunk->text);
+        ty_hf_remark(r, chunk, "attention_chunk_size", what != NULL ? what : "not simulated");
+    }
+}
+
+/* Modules for further tokens that no checkpoint has. */
+static void hf_minimax(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    (void)shape;
+    (void)ty_hf_number(r, "mtp_transformer_layers", 0);
+    if (ty_hf_flag(r, "use_mtp", false) && ty_hf_number(r, "num_mtp_modules", 0) > 0) {
+        ty_hf_remark(r, ty_hf_value(r, "num_mtp_modules"), "num_mtp_modules",
+                     "left aside, as no weights are published of them; model.mtp adds some");
+    }
+}
+
+/* A hybrid by its class, which may have no Mamba layer and no expert (Granite 4.0 Micro): llama's
+ * shape then, with an MLP that is called shared. */
+static void hf_granite_hybrid(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const struct ty_node *types = ty_hf_value(r, "layer_types|layers_block_type");
+    const struct ty_node *item = types != NULL && types->kind == TY_NODE_LIST ? types->first : NULL;
+    bool attention = item != NULL;
+    for (; item != NULL; item = item->next) {
+        attention = attention && item->kind == TY_NODE_SCALAR && item->text != NULL &&
+                    strcmp(item->text, "attention") == 0;
+    }
+    if (!attention) {
+        ty_hf_fail(r, types, "layer_types", "layers of Mamba are not simulated");
+    }
+    shape->rotary = ty_hf_is_text(r, "position_embedding_type", "rope") ? shape->rotary : 0;
+    if (ty_hf_number(r, "num_local_experts", 0) > 0) {
+        ty_hf_fail(r, ty_hf_value(r, "num_local_experts"), "num_local_experts",
+                   "experts of a hybrid class are not simulated");
+    }
+    (void)ty_hf_value(r, "num_experts_per_tok");
+}
+
 /* ---- keys of sizes ---- */
 
 #define VOCABULARY .vocabulary = "vocab_size"
@@ -196,7 +411,7 @@ const struct ty_hf_family ty_hf_families[] = {
      .windows = TY_HF_WINDOWS_ALL},
     {"Yi", "Yi in its first files", .classes = NULL},
     {"aquila", "Aquila", .classes = NULL},
-    {"baichuan", "Baichuan, Baichuan 2", NULL, .special = ty_hf_baichuan},
+    {"baichuan", "Baichuan, Baichuan 2", NULL, .special = hf_baichuan},
     {"internlm", "InternLM", NULL, .bias = TY_BIAS_ATTENTION, .biases = by_attention},
     {"internlm2", "InternLM2, 2.5", NULL, .biases = by_attention},
     {"internlm3", "InternLM3", NULL, .biases = by_internlm3},
@@ -216,19 +431,18 @@ const struct ty_hf_family ty_hf_families[] = {
     {"granitemoe", "Granite 3 with experts", NULL, .experts = &mixtral},
     {"granitemoeshared", "Granite with shared experts", NULL, .experts = &minimax},
     {"granitemoehybrid", "Granite 4 without Mamba layers", NULL, .keys = &hybrid_keys,
-     .special = ty_hf_granite_hybrid},
+     .special = hf_granite_hybrid},
     {"exaone", "EXAONE 3, 3.5", NULL, .keys = &exaone_keys},
     {"exaone4", "EXAONE 4", NULL, QK_HEADS, PERIOD(4)},
-    {"ernie4_5", "ERNIE 4.5 dense", NULL, .biases = by_use_bias, .tied = true,
-     .special = ty_hf_ernie},
+    {"ernie4_5", "ERNIE 4.5 dense", NULL, .biases = by_use_bias, .tied = true, .special = hf_ernie},
     {"ernie4_5_moe", "ERNIE 4.5 with experts", NULL, .experts = &ernie, .biases = by_use_bias,
-     .tied = true, .special = ty_hf_ernie},
+     .tied = true, .special = hf_ernie},
     {"hunyuan_v1_dense", "Hunyuan dense", "hunyuandensev1", QK_HEADS, .qk_key = "use_qk_norm",
-     .qk_default = true, .special = ty_hf_hunyuan},
+     .qk_default = true, .special = hf_hunyuan},
     {"hunyuan_v1_moe", "Hunyuan A13B", "hunyuanmoev1", .experts = &hunyuan, QK_HEADS,
-     .qk_key = "use_qk_norm", .qk_default = true, .special = ty_hf_hunyuan},
+     .qk_key = "use_qk_norm", .qk_default = true, .special = hf_hunyuan},
     {"hunyuan", "Hunyuan in its first files", "hunyuan", .experts = &hunyuan, QK_HEADS,
-     .qk_key = "use_qk_norm", .special = ty_hf_hunyuan},
+     .qk_key = "use_qk_norm", .special = hf_hunyuan},
     {"bailing_moe", "Ling, Ring", NULL, .experts = &bailing, .biases = by_bailing, QK_HEADS,
      .qk_key = "use_qk_norm"},
     {"bailing_moe_v2", "Ling 2.0", NULL, .experts = &bailing, .biases = by_bailing, QK_HEADS,
@@ -261,10 +475,10 @@ const struct ty_hf_family ty_hf_families[] = {
     {"phi3", "Phi-3, Phi-4", NULL, .biases = by_no_key, .defaults = &phi3_is,
      .windows = TY_HF_WINDOWS_ALL, .dropout = "resid_pdrop"},
     {"phimoe", "Phi-3.5-MoE", NULL, .experts = &mixtral, LAYER_NORM, .windows = TY_HF_WINDOWS_ALL,
-     .special = ty_hf_phimoe},
+     .special = hf_phimoe},
 
     {"chatglm", "ChatGLM2, ChatGLM3, GLM-4 in its first files", NULL, .keys = &chatglm_keys,
-     .biases = by_chatglm, .rotary = 0.5, .special = ty_hf_chatglm},
+     .biases = by_chatglm, .rotary = 0.5, .special = hf_chatglm},
     {"glm", "GLM-4", NULL, .bias = TY_BIAS_QKV, .biases = by_glm, .rotary = 0.5,
      .defaults = &glm_is},
     {"glm4", "GLM-4-0414, GLM-Z1", NULL, .biases = by_glm, .norms = 4, .rotary = 0.5,
@@ -286,9 +500,9 @@ const struct ty_hf_family ty_hf_families[] = {
      PERIOD(2)},
     {"llama4_text", "Llama 4", "llama4", .experts = &llama4, .qk_norm = true,
      .qk_norm_kind = TY_QK_NORM_PLAIN, .qk_key = "use_qk_norm", .qk_default = true,
-     .defaults = &llama4_is, .special = ty_hf_llama4},
+     .defaults = &llama4_is, .special = hf_llama4},
     {"minimax_m2", "MiniMax-M2", NULL, .experts = &minimax, QK_WHOLE, .qk_key = "use_qk_norm",
-     .qk_default = true, .special = ty_hf_minimax},
+     .qk_default = true, .special = hf_minimax},
     {"dbrx", "DBRX", NULL, .keys = &dbrx_keys, .experts = &dbrx, .norm_kind = TY_NORM_LAYER_SCALE,
      .defaults = &dbrx_is},
     {"grok-1", "Grok-1", "grok1", .experts = &olmoe, .norms = 4, .tied = true},
@@ -299,10 +513,9 @@ const struct ty_hf_family ty_hf_families[] = {
     {"olmoe", "OLMoE", NULL, .experts = &olmoe, QK_WHOLE},
 
     {"cohere", "Command R, Aya 23", NULL, .norm_kind = TY_NORM_LAYER_SCALE, .parallel = true,
-     .tied = true, QK_WHOLE, .qk_key = "use_qk_norm", .defaults = &cohere_is,
-     .special = ty_hf_cohere},
+     .tied = true, QK_WHOLE, .qk_key = "use_qk_norm", .defaults = &cohere_is, .special = hf_cohere},
     {"cohere2", "Command R7B, Command A", NULL, .norm_kind = TY_NORM_LAYER_SCALE, .parallel = true,
-     .tied = true, .defaults = &cohere2_is, PERIOD(4), .special = ty_hf_cohere},
+     .tied = true, .defaults = &cohere2_is, PERIOD(4), .special = hf_cohere},
     {"starcoder2", "StarCoder 2", NULL, .plain = true, LAYER_NORM, .bias = TY_BIAS_ALL,
      .biases = by_use_bias, .tied = true, .defaults = &starcoder2_is, .windows = TY_HF_WINDOWS_ALL,
      .dropout = "residual_dropout"},
@@ -312,16 +525,15 @@ const struct ty_hf_family ty_hf_families[] = {
      .dropout = "hidden_dropout"},
     {"stablelm", "Stable LM, Stable LM 2", "stablelm stablelmepoch", LAYER_NORM, .biases = by_qkv,
      .rotary = 0.25, QK_WHOLE, .qk_key = "qk_layernorm", .defaults = &stablelm_is,
-     .dropout = "hidden_dropout", .special = ty_hf_stablelm},
+     .dropout = "hidden_dropout", .special = hf_stablelm},
     {"stablelm_epoch", "the same in its first files", "stablelmepoch stablelm", LAYER_NORM,
      .biases = by_qkv, .rotary = 0.25},
 
     {"gpt2", "GPT-2, Cerebras-GPT", NULL, .keys = &gpt2_keys, GPT, .tied = true,
-     .positions = "n_positions", .dropout = "resid_pdrop", .dropout_is = "0.1",
-     .special = ty_hf_gpt2},
+     .positions = "n_positions", .dropout = "resid_pdrop", .dropout_is = "0.1", .special = hf_gpt2},
     {"gpt_bigcode", "SantaCoder, StarCoder", NULL, .keys = &gpt2_keys, GPT, .tied = true,
      .positions = "n_positions", .dropout = "resid_pdrop", .dropout_is = "0.1",
-     .special = ty_hf_bigcode},
+     .special = hf_bigcode},
     {"gptj", "GPT-J", NULL, .keys = &gpt2_keys, .plain = true, LAYER_NORM, .bias = TY_BIAS_MLP,
      .biases = by_no_key, .parallel = true, .head_bias = true, .dropout = "resid_pdrop"},
     {"codegen", "CodeGen", NULL, .keys = &gpt2_keys, .plain = true, LAYER_NORM, .bias = TY_BIAS_MLP,
@@ -331,25 +543,25 @@ const struct ty_hf_family ty_hf_families[] = {
      .windows = TY_HF_WINDOWS_FIRST, .period = 2, .positions = "max_position_embeddings",
      .dropout = "resid_dropout"},
     {"gpt_neox", "GPT-NeoX, Pythia, Dolly", NULL, .plain = true, LAYER_NORM, .bias = TY_BIAS_ALL,
-     .rotary = 0.25, .dropout = "hidden_dropout", .special = ty_hf_neox},
+     .rotary = 0.25, .dropout = "hidden_dropout", .special = hf_neox},
     {"bloom", "BLOOM", NULL, .keys = &bloom_keys, GPT, .tied = true, .embedding_norm = true,
      NO_ROTARY, .dropout = "hidden_dropout"},
     {"opt", "OPT, Galactica", NULL, .keys = &opt_keys, .plain = true, LAYER_NORM,
      .bias = TY_BIAS_ALL, .biases = by_enable_bias, .tied = true,
      .positions = "max_position_embeddings", .more = 2, .dropout = "dropout", .dropout_is = "0.1",
-     .special = ty_hf_opt},
+     .special = hf_opt},
     {"falcon", "Falcon", "falcon rw", .keys = &falcon_keys, .plain = true, LAYER_NORM,
-     .biases = by_bias, .tied = true, .dropout = "hidden_dropout", .special = ty_hf_falcon},
+     .biases = by_bias, .tied = true, .dropout = "hidden_dropout", .special = hf_falcon},
     {"RefinedWebModel", "Falcon 7B in its first files", "rw", .keys = &falcon_keys, .plain = true,
      LAYER_NORM, .biases = by_bias, .tied = true, .dropout = "hidden_dropout",
-     .special = ty_hf_falcon},
+     .special = hf_falcon},
     {"RefinedWeb", "Falcon 40B in its first files", "rw", .keys = &falcon_keys, .plain = true,
      LAYER_NORM, .biases = by_bias, .tied = true, .dropout = "hidden_dropout",
-     .special = ty_hf_refined_web},
+     .special = hf_refined_web},
     {"mpt", "MPT", NULL, .keys = &mpt_keys, .plain = true, .biases = by_no_bias, .tied = true,
-     .dropout = "resid_pdrop", .special = ty_hf_mpt},
+     .dropout = "resid_pdrop", .special = hf_mpt},
     {"jais", "Jais", NULL, .keys = &gpt2_keys, .bias = TY_BIAS_ALL, .biases = by_no_key, LAYER_NORM,
-     .tied = true, .positions = "n_positions", .dropout = "resid_pdrop", .special = ty_hf_jais},
+     .tied = true, .positions = "n_positions", .dropout = "resid_pdrop", .special = hf_jais},
     {"xglm", "XGLM", NULL, .keys = &xglm_keys, GPT, .tied = true, NO_ROTARY, .dropout = "dropout",
      .dropout_is = "0.1"},
     {"biogpt", "BioGPT", NULL, GPT, .tied = true, .positions = "max_position_embeddings", .more = 2,

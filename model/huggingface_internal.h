@@ -1,11 +1,8 @@
 /* huggingface_internal.h - for the files that read a Hugging Face config.json; see arch.h.
  *
  *     huggingface.c           the file: which family it is of, what is refused, the text it becomes
- *     huggingface_families.c  the table of families, and of those that are refused
- *     huggingface_shape.c     sizes, biases, norms, positions
- *     huggingface_special.c   what single families say in words of their own
- *     huggingface_sparse.c    experts, latent attention, further tokens
- *     huggingface_windows.c   which layers see a window only
+ *     huggingface_families.c  the table of families, with what single ones say in words of their
+ *                             own, and of those that are refused
  *     huggingface_keys.c      values of keys, and keys that nobody understands */
 #ifndef TY_MODEL_HUGGINGFACE_INTERNAL_H
 #define TY_MODEL_HUGGINGFACE_INTERNAL_H
@@ -172,36 +169,5 @@ bool ty_hf_is_text(struct ty_hf_reader *r, const char *key, const char *text);
 const struct ty_node *ty_hf_unknown(struct ty_hf_reader *r, const struct ty_node *after);
 
 /* ---- parts of the model section ---- */
-
-/* Reads a file of this family; `nested`: its keys are a part of the file. */
-void ty_hf_read_shape(struct ty_hf_reader *r, const struct ty_hf_family *family, bool nested,
-                      struct ty_hf_shape *shape);
-void ty_hf_put_shape(struct ty_hf_reader *r, const struct ty_hf_shape *shape);
-
-/* Special families. */
-void ty_hf_baichuan(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_bigcode(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_cohere(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_ernie(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_gpt2(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_hunyuan(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_chatglm(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_falcon(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_refined_web(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_granite_hybrid(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_jais(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_llama4(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_minimax(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_mpt(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_neox(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_opt(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_phimoe(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-void ty_hf_stablelm(struct ty_hf_reader *r, struct ty_hf_shape *shape);
-
-void ty_hf_put_experts(struct ty_hf_reader *r, const struct ty_hf_experts *experts,
-                       const struct ty_hf_shape *shape);
-void ty_hf_put_latent(struct ty_hf_reader *r, const struct ty_hf_shape *shape);
-void ty_hf_put_windows(struct ty_hf_reader *r, const struct ty_hf_family *family,
-                       const struct ty_hf_shape *shape);
 
 #endif

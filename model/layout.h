@@ -156,7 +156,7 @@ int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_secti
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX]);
 
-/* layout_mesh.c: the grid that the ranks of a tensor group are. One rank alone is a line of one. */
+/* The grid that the ranks of a tensor group are. One rank alone is a line of one. */
 struct ty_mesh {
     enum ty_tensor_scheme scheme;
     uint32_t side;  /* ranks that share heads, inner width and vocabulary: of a line all */
@@ -180,8 +180,6 @@ static inline uint32_t ty_mesh_parts(const struct ty_mesh *mesh)
     return mesh->side * mesh->depth;
 }
 bool ty_mesh_deals(const struct ty_layout *layout);
-int ty_mesh_check_batch(const struct ty_layout *layout, const struct ty_section *section,
-                        struct ty_err *err);
 
 /* The key of what so many tensor ranks cannot share in one dimension, and its value in *of; NULL:
  * nothing. */
@@ -311,11 +309,5 @@ uint32_t ty_layout_last_mode(const struct ty_layout *layout, const struct ty_arc
 /* What some layer repeats: bits of enum ty_recompute; and the key that says so. */
 uint32_t ty_layout_repeats(const struct ty_layout *layout);
 const char *ty_layout_recompute_key(const struct ty_layout *layout);
-
-/* Part of ty_layout_finish: derives the modes; needs stages, and, to check, stage_layers. */
-int ty_layout_find_modes(struct ty_layout *layout, const struct ty_section *section,
-                         const struct ty_arch *arch, struct ty_err *err);
-int ty_layout_check_recompute(const struct ty_layout *layout, const struct ty_section *section,
-                              const struct ty_arch *arch, struct ty_err *err);
 
 #endif

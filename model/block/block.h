@@ -15,7 +15,7 @@
  * `>` before an operator: tensor ranks have to bring its input together (it is column-parallel);
  * after: its result is a sum over them (row-parallel). An operator knows its kernels, its weights,
  * and what it keeps for the backward pass. Files named for what they describe write that (mlp.c,
- * experts.c, latent.c, ...), called from layer.c and block.c; a new kind of block is one more.
+ * experts.c, ...), called from layer.c and block.c; a new kind of block is one more.
  * Kinds of parallelism (model/parallel.h) then say what a rank has of it, and put collectives
  * around it. Everything else reads these lists:
  *

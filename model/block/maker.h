@@ -100,7 +100,6 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
 
 /* The parts of units, each in its own file. */
 void ty_block_attention(struct ty_block_maker *b);
-uint32_t ty_block_latent(struct ty_block_maker *b); /* which operator gives q, k and v */
 void ty_block_mlp(struct ty_block_maker *b);
 void ty_block_experts(struct ty_block_maker *b);
 void ty_block_layer(struct ty_block_maker *b);

@@ -21,9 +21,5 @@ struct ty_cost ty_grouped_cost(const struct ty_gpu *gpu, const struct ty_kernel 
                                enum ty_direction direction);
 struct ty_cost ty_attention_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                                  bool backward);
-struct ty_cost ty_elementwise_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
-                                   bool backward);
-double ty_elementwise_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel);
-struct ty_cost ty_update_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel);
 
 #endif

@@ -177,4 +177,7 @@ struct ty_operator_key ty_operator_product(int role, int dtype, double groups, d
 bool ty_operators_find(const struct ty_operators *table, const struct ty_operator_key *key,
                        double size, struct ty_operator_time *found);
 
+/* The order of the keys in a table. */
+int ty_operator_key_compare(const struct ty_operator_key *a, const struct ty_operator_key *b);
+
 #endif

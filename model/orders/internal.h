@@ -57,30 +57,10 @@ static inline void ty_slots_reader_fails(struct ty_slots_reader *reader, int cod
     reader->code = reader->code != 0 ? reader->code : code;
 }
 
-/* The characters up to `end` as a word, and the cursor behind them. */
-struct ty_slots_word ty_slots_take(struct ty_slots_reader *reader, const char *end);
-
-/* Bytes of a word that are worth quoting in a message. */
-int ty_slots_quote(const struct ty_slots_word *word);
-
-/* "wrong slot (WORD); REMEDY" at the word. */
-void ty_slots_wrong(struct ty_slots_reader *reader, const struct ty_slots_word *word,
-                    const char *remedy);
-
-/* What would be right where no number was taken: a smaller one if digits stand there, else `form`.
- */
-const char *ty_slots_number_remedy(const char *at, const char *end, const char *form);
-
-/* Phase of 'F', 'B', 'I', 'W'; false for others. */
-bool ty_slots_phase(char letter, uint8_t *phase);
-
 static inline bool ty_slot_is_backward(const struct ty_slot *slot)
 {
     return slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
 }
-
-/* Begins the row of a rank; false when there are too many: reading stops. */
-bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty_slot_mark at);
 
 /* How a format writes slots. */
 struct ty_slots_form {
@@ -93,28 +73,6 @@ struct ty_slots_form {
     const char *pair, *single; /* what would be right where a slot of two, of one atom goes wrong */
 };
 #define TY_SLOTS_ATOM 20 /* "F65535.65535^#255" and more */
-
-/* Adds the slot that a word is to the last row. NULL, or what would be right. */
-const char *ty_slots_read_slot(struct ty_slots_reader *reader, const struct ty_slots_word *word,
-                               const struct ty_slots_form *form);
-
-/* Appends the slots of a rank with a separator between them. */
-void ty_slots_write_rank(const struct ty_rank_slots *rank, const struct ty_slots_form *form,
-                         char separator, struct ty_text *text);
-
-/* coll.c: collectives between ranks. Whether a word means one, not whether it is right. */
-bool ty_slots_is_coll(const struct ty_slots_word *word);
-/* Adds one to the last row. NULL, or what would be right. */
-const char *ty_slots_put_coll(struct ty_slots_reader *reader, const struct ty_slots_word *word);
-/* Checks the groups of one row, now that the number of ranks is known. */
-void ty_slots_check_colls(struct ty_slots_reader *reader, const struct ty_slots_row *row);
-
-/* Appends decimal digits, at most ten; returns the end. */
-char *ty_slots_write_number(char *p, uint32_t value);
-
-/* Reads the current line, which is neither blank nor a comment. */
-void ty_slots_text_row(struct ty_slots_reader *reader);
-void ty_slots_csv_row(struct ty_slots_reader *reader);
 
 /* Sizes and placement of what was read. */
 int ty_slots_infer(struct ty_slots_file *file, struct ty_err *err);
@@ -164,10 +122,5 @@ char *ty_slots_name(const struct ty_slots *slots, uint32_t rank, uint32_t i, cha
 
 /* Place of atom i of a rank; without one when there are no marks. */
 struct ty_place ty_slots_place(const struct ty_slots_marks *marks, uint32_t rank, uint32_t i);
-
-/* Of orders that are right rank by rank, entered in the index: names every piece that is missing
- * whole, or else every ring of ranks that wait for each other. */
-int ty_slots_between(struct ty_slots_index *index, enum ty_sched_placement placement,
-                     const struct ty_sched_shape *shape);
 
 #endif

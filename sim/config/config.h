@@ -159,7 +159,4 @@ const struct ty_field *ty_config_field(const struct ty_config *config, const cha
 const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
                              const char *path);
 
-/* Reports a section that does not exist, with the nearest one as a hint. */
-int ty_config_unknown_section(const char *name, const struct ty_place *at, struct ty_err *err);
-
 #endif

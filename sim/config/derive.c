@@ -1,11 +1,96 @@
 /* derive.c - what values leave open, and checks that need more than one of them; see load.h. */
-#include "sim/config/load.h"
-
 #include "model/check.h"
 #include "model/parallel/kinds.h"
+#include "sim/config/load.h"
 #include "sim/config/measured.h"
 #include "sim/config/placement.h"
 #include "topology/exceptions.h"
+#include "traces/out/writer.h"
+
+/* ---- the traces that are asked for ---- */
+
+/* Checks formats and paths of traces, each at its own place in the list. */
+static void loader_output(struct ty_loader *l)
+{
+    const struct ty_config *c = l->config;
+    struct ty_place at = ty_section_place(&c->sections[TY_SECTION_OUTPUT], "trace");
+    for (uint32_t i = 0; i < c->output.trace.n && !c->failed[TY_SECTION_OUTPUT]; i++) {
+        const struct ty_trace_format *format;
+        const char *path;
+        struct ty_err why;
+        ty_err_init(&why);
+        if (ty_trace_target("output.trace:", c->output.trace.item[i], &format, &path, &why) < 0) {
+            at.line = c->output.trace.at[i].line;
+            at.col = c->output.trace.at[i].col;
+            ty_loader_note(l, TY_SECTION_OUTPUT,
+                           ty_fail_at(l->err, TY_EINPUT, &at, "%s", why.text));
+        }
+    }
+}
+
+/* ---- run.routing, and the file that it may name ---- */
+
+/* Of a job the run file's own model may be the one that has experts. */
+static int check_experts(const struct ty_config *c, const struct ty_place *at, struct ty_err *err)
+{
+    if (ty_arch_is_moe(&c->arch) || c->job_at.line != 0) {
+        return 0;
+    }
+    return ty_fail_at(err, TY_EINPUT, at,
+                      "run.routing: the model has no experts (%s); leave this out, or set "
+                      "model.experts",
+                      c->run.routing);
+}
+
+/* A file has the layers from the first with experts on. */
+static int check_layers(const struct ty_config *c, const struct ty_place *at, struct ty_err *err)
+{
+    if (c->arch.mlp_layers.n == 0) {
+        return 0;
+    }
+    return ty_fail_at(err, TY_EINPUT, at,
+                      "run.routing: %s has loads of all layers behind model.dense_layers, and "
+                      "model.mlp_layers have no experts; write a distribution here",
+                      c->run.routing);
+}
+
+/* Modules for multi-token prediction are layers with experts behind the last. */
+static int load_file(struct ty_config *c, const struct ty_place *at, struct ty_err *err)
+{
+    const struct ty_token_routing_shape shape = {
+        .first_layer = c->arch.dense_layers,
+        .n_layers = c->arch.layers + c->arch.mtp - c->arch.dense_layers,
+        .experts = c->arch.experts,
+    };
+    const char *path = ty_config_beside(c, at, c->routing.path);
+    const int rc = path != NULL ? ty_token_routing_load(&c->routing, path, &shape, &c->arena, err)
+                                : ty_fail_memory(err);
+    if (rc < 0) {
+        ty_hint_named(err, "run.routing", at);
+    }
+    return rc;
+}
+
+static int load(struct ty_config *c, struct ty_err *err)
+{
+    const struct ty_place at = ty_section_place(&c->sections[TY_SECTION_RUN], "routing");
+    int rc = ty_token_routing_read(&c->routing, c->run.routing, &at, err);
+    if (rc == 0 && c->routing.method != TY_TOKENS_BALANCED) {
+        rc = check_experts(c, &at, err);
+    }
+    const bool file = rc == 0 && c->routing.method == TY_TOKENS_FILE && ty_arch_is_moe(&c->arch);
+    rc = file ? check_layers(c, &at, err) : rc;
+    return file && rc == 0 ? load_file(c, &at, err) : rc;
+}
+
+/* What run.routing says, with the file that it may name, of a model whose layers are known. */
+static void loader_routing(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    if (!c->failed[TY_SECTION_MODEL] && !c->failed[TY_SECTION_RUN]) {
+        ty_loader_note(l, TY_SECTION_RUN, load(c, l->err));
+    }
+}
 
 /* Checks of the cluster that need more than one value. */
 static void check_cluster(struct ty_loader *l)
@@ -141,7 +226,7 @@ void ty_loader_check(struct ty_loader *l, const bool *anew)
     }
     if (ty_config_is_traced(c)) {
         ty_loader_workload(l);
-        ty_loader_output(l);
+        loader_output(l);
         return;
     }
     if (anew[TY_SECTION_MODEL]) {
@@ -153,10 +238,10 @@ void ty_loader_check(struct ty_loader *l, const bool *anew)
     }
     (l->open ? find_gpus : check_layout)(l);
     if (anew[TY_SECTION_MODEL] || anew[TY_SECTION_RUN]) {
-        ty_loader_routing(l);
+        loader_routing(l);
     }
     if (anew[TY_SECTION_OUTPUT]) {
-        ty_loader_output(l);
+        loader_output(l);
     }
     if (anew[TY_SECTION_FLEET]) {
         ty_loader_note(

@@ -57,12 +57,6 @@ void ty_loader_check(struct ty_loader *l, const bool *anew);
 /* Reads the trace that the section workload names, and lays its ranks out. */
 void ty_loader_workload(struct ty_loader *l);
 
-/* What run.routing says, with the file that it may name, of a model whose layers are known. */
-void ty_loader_routing(struct ty_loader *l);
-
-/* Checks formats and paths of traces, each at its own place in the list. */
-void ty_loader_output(struct ty_loader *l);
-
 /* Names a model that nobody named: after its preset, or the file that describes it. */
 void ty_loader_name_model(struct ty_loader *l);
 

@@ -16,9 +16,4 @@ struct ty_setting {
 int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const char *option,
                      const char *text, struct ty_err *err);
 
-/* Reports what stands where sections are due: a key outside its section, or nothing
- * that there is. */
-int ty_setting_outside(const struct ty_config *config, const char *key, const struct ty_place *at,
-                       struct ty_err *err);
-
 #endif

@@ -16,9 +16,6 @@ struct ty_value_context {
 /* Reads a node into the field's memory; `slot` is unchanged when that fails. */
 int ty_value_read(const struct ty_value_context *context, const struct ty_node *node, void *slot);
 
-/* ty_field_expects with another noun: "one" for "a whole number"; NULL: its own. */
-void ty_value_expects(const struct ty_field *field, const char *noun, char *buf, size_t size);
-
 /* Bytes of a value in memory. */
 size_t ty_value_size(enum ty_field_type type);
 

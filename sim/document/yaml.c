@@ -10,12 +10,170 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <yaml.h>
 
+#include "sim/base/compiler.h"
 #include "sim/base/number_text.h"
 #include "sim/base/utf8.h"
 #include "sim/document/yaml_syntax.h"
+
+/* ---- keys of a map that come more than once ---- */
+
+/* They are sorted, so that wide maps stay quick. */
+
+/* By key, then by place: the first of equal keys comes first. */
+static int compare_keys(const void *a, const void *b)
+{
+    const struct ty_node *x = *(const struct ty_node *const *)a;
+    const struct ty_node *y = *(const struct ty_node *const *)b;
+    const int order = strcmp(x->key, y->key);
+    if (order != 0) {
+        return order;
+    }
+    if (x->key_line != y->key_line) {
+        return x->key_line < y->key_line ? -1 : 1;
+    }
+    return x->key_col < y->key_col ? -1 : x->key_col > y->key_col;
+}
+
+/* Takes nodes without a key out of the list. */
+static void drop(struct ty_node *map)
+{
+    for (struct ty_node **link = &map->first; *link != NULL;) {
+        if ((*link)->key == NULL) {
+            *link = (*link)->next;
+            map->n_children--;
+        } else {
+            link = &(*link)->next;
+        }
+    }
+}
+
+static int map_duplicates(struct ty_node *map, ty_duplicate_fn *tell, void *data,
+                          const struct ty_node **again)
+{
+    const uint32_t n = map->n_children;
+    struct ty_node **sorted = malloc((n > 0 ? n : 1) * sizeof(*sorted));
+    uint32_t i = 0;
+    if (sorted == NULL) {
+        return TY_ENOMEM;
+    }
+    for (struct ty_node *child = map->first; child != NULL; child = child->next) {
+        sorted[i++] = child;
+    }
+    qsort(sorted, n, sizeof(struct ty_node *), compare_keys);
+    struct ty_node *first = n > 0 ? sorted[0] : NULL;
+    bool dropped = false;
+    for (i = 1; i < n; i++) {
+        if (strcmp(first->key, sorted[i]->key) != 0) {
+            first = sorted[i];
+        } else if (tell != NULL) {
+            tell(data, first, sorted[i]);
+        } else {
+            first->key = NULL;
+            *again = first = sorted[i];
+            dropped = true;
+        }
+    }
+    free(sorted);
+    if (dropped) {
+        drop(map);
+    }
+    return 0;
+}
+
+/* ---- messages ---- */
+
+/* libyaml says what its grammar expected; these say what the user did, and what would be right.
+ * The problems are sentences of parser.c and scanner.c of libyaml 0.2.5. */
+
+static const struct {
+    const char *problem, *words;
+} syntax_words[] = {
+    {"did not find expected key",
+     "indented differently from its neighbours; keys of one mapping begin in one column"},
+    {"did not find expected '-' indicator",
+     "no item of the list above; begin it with \"- \", or end the list by indenting less"},
+    {"did not find expected ',' or '}'",
+     "a { is not closed; write a comma between entries and } at the end"},
+    {"did not find expected ',' or ']'",
+     "a [ is not closed; write a comma between items and ] at the end"},
+    {"found unexpected end of stream", "a quote that is not closed; write it at the end, too"},
+    {"mapping values are not allowed in this context",
+     "a second \": \" on a line, a line indented too far, or no blank behind the colon of the line "
+     "before; put text with a colon in quotes"},
+    {"could not find expected ':'", "a line without a colon; write key: value"},
+    {"did not find expected node content",
+     "a value is missing, or a bracket before it is not closed"},
+    {"found character that cannot start any token",
+     "a value cannot begin with this character; put it in quotes"},
+    {"did not find expected <document start>", "text behind the end of the value; remove it"},
+    {"found unknown escape character",
+     "a backslash that begins no escape; write it twice, or use single quotes"},
+    {"block sequence entries are not allowed in this context",
+     "a list cannot begin here; write its \"- \" on a line of its own"},
+};
+
+/* What is wrong, and what would be right, for a problem that libyaml names; the problem itself when
+ * it is one of the rare ones. NULL is answered, too. */
+static const char *yaml_problem(const char *problem)
+{
+    for (size_t i = 0; problem && i < TY_COUNT(syntax_words); i++) {
+        if (strcmp(problem, syntax_words[i].problem) == 0) {
+            return syntax_words[i].words;
+        }
+    }
+    return problem ? problem : "not YAML; write \"key: value\" lines";
+}
+
+/* The line that ends before `end`, without its blanks; false at the beginning of the text. */
+static bool line_before(const char *source, const char *end, const char **begin)
+{
+    if (end == source) {
+        return false;
+    }
+    const char *p = end - 1; /* its newline */
+    while (p > source && p[-1] != '\n') {
+        p--;
+    }
+    *begin = p;
+    return true;
+}
+
+/* Whether the problem comes from "key:value" on the line before that at `at`, indented alike: says
+ * so, and moves the place there. */
+static bool yaml_no_blank(const char *problem, struct ty_place *at, char *said, size_t size)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    const char *here = at->source, *before = NULL;
+    if (problem == NULL || strncmp(problem, "mapping values", 14) != 0 || here == NULL) {
+        return false;
+    }
+    for (uint32_t line = 1; line < at->line && strchr(here, '\n') != NULL; line++) {
+        here = strchr(here, '\n') + 1;
+    }
+    const size_t indent = strspn(here, " ");
+    if (!line_before(at->source, here, &before) || strspn(before, " ") != indent) {
+        return false;
+    }
+    const char *key = before + indent;
+    const size_t n = strspn(key, letters), value = strcspn(key, "\r\n");
+    if (n == 0 || key[n] != ':' || value <= n + 1 || strchr(" \t", key[n + 1]) != NULL) {
+        return false;
+    }
+    at->line--;
+    at->col = (uint32_t)(indent + n) + 1;
+    (void)snprintf(said, size, "no blank behind the colon; write \"%.*s: %.*s\"", (int)n, key,
+                   (int)(value - n - 1 < 60 ? value - n - 1 : 60), key + n + 1);
+    return true;
+}
+
+/* What libyaml was in: "while parsing a block mapping" is about a block mapping. */
+static const char *yaml_context(const char *context)
+{
+    const char *article = strstr(context, " a ");
+    return article ? article + 3 : context;
+}
 
 #define CORE_TAG "tag:yaml.org,2002:" /* what libyaml makes of "!!" */
 
@@ -86,7 +244,7 @@ static void syntax_fail(struct reader *r)
     const yaml_parser_t *p = &r->parser;
     char message[400];
     struct ty_place at = mark_place(r, &p->problem_mark);
-    const char *problem = ty_yaml_problem(p->problem);
+    const char *problem = yaml_problem(p->problem);
     if (p->error == YAML_MEMORY_ERROR) {
         reader_nomem(r);
         return;
@@ -104,9 +262,9 @@ static void syntax_fail(struct reader *r)
         (void)snprintf(message, sizeof(message), "%s", problem);
     } else if (elsewhere) {
         (void)snprintf(message, sizeof(message), "%s (in the %s from line %zu, column %zu)",
-                       problem, ty_yaml_context(p->context), p->context_mark.line + 1,
+                       problem, yaml_context(p->context), p->context_mark.line + 1,
                        p->context_mark.column + 1);
-    } else if (!ty_yaml_no_blank(p->problem, &at, message, sizeof(message))) {
+    } else if (!yaml_no_blank(p->problem, &at, message, sizeof(message))) {
         (void)snprintf(message, sizeof(message), "%s", problem);
     }
     reader_stop(r, TY_EINPUT, &at, message);
@@ -288,8 +446,8 @@ static void fail_duplicate(void *data, const struct ty_node *first, const struct
 static void map_check_duplicates(struct reader *r, struct built *map, uint32_t depth)
 {
     struct at_depth of = {.reader = r, .depth = depth};
-    if (ty_map_duplicates(&map->node, r->doc->last_counts ? NULL : fail_duplicate, &of,
-                          &r->doc->again) < 0) {
+    if (map_duplicates(&map->node, r->doc->last_counts ? NULL : fail_duplicate, &of,
+                       &r->doc->again) < 0) {
         reader_nomem(r);
     }
 }

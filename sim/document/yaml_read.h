@@ -12,7 +12,5 @@ int ty_yaml_read(struct ty_doc *doc, struct ty_arena *arena, const char *text, s
 /* Tells every key of a map that is there before; without `tell` the last of equal keys stays, the
  * others go, and `again` is one that stayed. TY_ENOMEM: memory is exhausted. */
 typedef void ty_duplicate_fn(void *data, const struct ty_node *first, const struct ty_node *again);
-int ty_map_duplicates(struct ty_node *map, ty_duplicate_fn *tell, void *data,
-                      const struct ty_node **again);
 
 #endif

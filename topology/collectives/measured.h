@@ -33,8 +33,7 @@ struct ty_coll_measured {
 /* Works out the curve and the fit of table->log. Owned by the arena. */
 int ty_coll_table_init(struct ty_coll_table *table, struct ty_arena *arena, struct ty_err *err);
 
-/* fit.c */
-int ty_coll_fit_log(struct ty_coll_fit *fit, const struct ty_coll_log *log, struct ty_err *err);
+/* Seconds that a fit of latency and bandwidth says. */
 double ty_coll_fit_seconds(const struct ty_coll_fit *fit, const struct ty_coll_log *log,
                            double bytes);
 

@@ -9,11 +9,6 @@ enum {
     IN = 1,
 };
 
-/* Of options as given. */
-bool ty_fabric_has_spine(const struct ty_fabric_options *options);
-bool ty_fabric_has_rails(const struct ty_fabric_options *options);
-uint32_t ty_fabric_rails(const struct ty_fabric_options *options, const struct ty_cluster *cluster);
-
 /* Zero, or empty, between calls; sized by the fabric. */
 struct ty_fabric_scratch {
     double *load;      /* [n_links] B/s */
@@ -95,12 +90,5 @@ static inline bool ty_fabric_is_pairs(const struct ty_fabric_layout *l)
     return l->pattern == TY_PATTERN_ALL_PAIRS || l->pattern == TY_PATTERN_LIKES;
 }
 double ty_fabric_pair_Bps(const struct ty_fabric_layout *l);
-
-/* From leaf to leaf of one rail, over the spines that the hash of (a, b) chooses. */
-void ty_fabric_climb(const struct ty_fabric *f, uint32_t rail, uint32_t from, uint32_t to,
-                     uint64_t a, uint64_t b, double Bps);
-/* From the pod of one block to that of another, where they differ. */
-void ty_fabric_climb_pods(const struct ty_fabric *f, uint32_t from, uint32_t to, double Bps);
-void ty_fabric_take_uplinks(struct ty_fabric_layout *l);
 
 #endif

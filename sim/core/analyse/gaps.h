@@ -36,9 +36,6 @@ struct ty_gaps {
                              * timeline by its columns, without what was left out */
 };
 
-/* gaps_stretch.c: those of all blocks. 0 or TY_ENOMEM. */
-int ty_gaps_find_stretches(struct ty_gaps *gaps, struct ty_arena *arena);
-
 int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena);
 
 /* Another of the same timeline, for another thread; it lives as long as the first. */

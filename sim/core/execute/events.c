@@ -5,15 +5,349 @@
  * issue order, so that streams may run ahead of each other), its message has arrived, or its
  * partners have joined. Everything happens at the time of the event that made it possible, so a
  * start time is simply the current time. With fixed durations the result equals the sweep; where
- * links and GPUs are shared, a lane's event moves while its task runs (events_shared.c). */
+ * links and GPUs are shared, a lane's event moves while its task runs. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/compiler.h"
 #include "sim/core/deadlock/deadlock.h"
 #include "sim/core/execute/events_internal.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/execute/rows.h"
 #include "sim/core/program/peers.h"
+
+/* What a task takes by itself. */
+static ty_ps events_nominal(const struct ty_events *q, const struct ty_at *at)
+{
+    const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    if (ty_program_varies(q->p)) {
+        return q->timeline->dur[at->task];
+    }
+    return q->shared != NULL ? ty_kind_alone(kind, at->member) : ty_kind_duration(kind, at->member);
+}
+
+/* The operation of its block behind the one that a lane runs. */
+static struct ty_at events_next(const struct ty_events *q, const struct ty_lane *l)
+{
+    struct ty_at at = l->at;
+    const struct ty_lane_ops *list = &q->of_block[(size_t)at.pass->block * q->n_lanes + l->number];
+    const uint32_t index = q->lane_op[list->first + l->pos + 1];
+    at.op = &ty_pass_ops(q->p, at.pass)[index];
+    at.task =
+        at.gang->first_task + (uint64_t)(at.pass->first_op + index) * at.gang->n_ranks + at.member;
+    return at;
+}
+
+/* To that one, which it runs with the one before it: that has ended. */
+static void events_go_on(struct ty_events *q, struct ty_lane *l)
+{
+    if (l->at.op->record != TY_NO_EVENT) {
+        q->recorded[(size_t)l->at.rank * TY_EVENTS + l->at.op->record]++;
+    }
+    l->at = events_next(q, l);
+    l->pos++;
+    l->ahead--;
+}
+
+/* ---- speeds of what shares links and GPUs (links.h, maxmin.h) ---- */
+
+/*
+ *     all-reduce   |latency|==== full speed ====|== half ==|=== full ===|
+ *     message                             |latency|===  half  ===|
+ *     computation  |---- slower beside the collective ----------------------|-- full speed --|
+ *
+ * A flow that meets nobody keeps the duration of its cost model to the picosecond: its work is then
+ * a whole number below 2^53 and its speed is 1. */
+
+/* Beyond the clock where a link is next to nothing; the executor stops there. */
+static ty_ps end_of(const struct ty_events *q, const struct ty_work *w)
+{
+    if (!(w->left / w->speed < (double)TY_CLOCK_END)) {
+        return q->now + TY_CLOCK_END;
+    }
+    return q->now + (ty_ps)(w->left / w->speed + 0.5);
+}
+
+/* The work of a lane goes on at another speed. */
+static void set_speed(struct ty_events *q, uint32_t lane, double speed)
+{
+    struct ty_work *w = &q->work[lane];
+    const double done = w->speed * (double)(q->now - w->since);
+    w->left = done < w->left ? w->left - done : 0;
+    w->since = q->now;
+    w->speed = speed;
+    ty_evq_set(&q->queue, lane, end_of(q, w));
+}
+
+/* Share of its speed that a rank's computation has left beside its collectives: the most disturbing
+ * one counts. */
+static double compute_speed(const struct ty_events *q, uint32_t rank)
+{
+    double most = 0;
+    for (uint32_t l = 0; l < q->n_lanes; l++) {
+        const double slows = q->slows[(size_t)rank * q->n_lanes + l];
+        most = slows > most ? slows : most;
+    }
+    return 1 - most;
+}
+
+/* Computations that were to end together go on one by one. One that is over now may as well have
+ * made way: nothing is left of it. */
+static void break_up(struct ty_events *q, uint32_t compute)
+{
+    struct ty_lane *l = &q->lane[compute];
+    struct ty_work *w = &q->work[compute];
+    while (l->ahead > 0 && q->timeline->start[events_next(q, l).task] <= q->now) {
+        events_go_on(q, l);
+    }
+    l->ahead = 0;
+    *w = (struct ty_work){.left = (double)events_nominal(q, &l->at),
+                          .speed = w->speed,
+                          .since = q->timeline->start[l->at.task]};
+}
+
+/* Whether nothing slows down what the rank computes. */
+static bool events_full_speed(const struct ty_events *q, uint32_t rank)
+{
+    return q->shared == NULL || compute_speed(q, rank) >= 1;
+}
+
+/* A collective on this lane begins to slow computation down (0: stops). */
+static void disturb(struct ty_events *q, uint32_t lane, double slows)
+{
+    const uint32_t rank = q->lane[lane].at.rank, compute = rank * q->n_lanes;
+    q->slows[lane] = slows;
+    if (q->lane[compute].state == TY_LANE_RUNNING && q->work[compute].speed > 0) {
+        const double speed = compute_speed(q, rank);
+        if (speed < q->work[compute].speed || speed > q->work[compute].speed) {
+            if (q->lane[compute].ahead > 0) {
+                break_up(q, compute);
+            }
+            set_speed(q, compute, speed);
+        }
+    }
+}
+
+/* The flow that a lane stands for. */
+static const struct ty_flow *flow_at(const struct ty_events *q, uint32_t lane)
+{
+    if (q->lane[lane].ends != TY_ENDS_MESSAGE) {
+        return ty_events_own_flow(q, &q->lane[lane].at);
+    }
+    const struct ty_player *player = &q->player[lane];
+    const struct ty_message *messages = q->p->messages + player->script->first;
+    return &player->flows[messages[player->next].pair];
+}
+
+static void begin_flow(struct ty_events *q, uint32_t lane, const struct ty_flow *flow)
+{
+    const uint32_t f =
+        ty_maxmin_add(q->maxmin, q->shared->uses + flow->first_use, flow->n_uses, flow->weight);
+    if (q->meter != NULL) {
+        ty_link_meter_begin(q->meter, f, flow);
+    }
+    q->lane_of_flow[f] = lane;
+    q->flow_of_lane[lane] = f;
+    q->lane[lane].state = TY_LANE_RUNNING;
+    q->work[lane].since = q->now;
+}
+
+/* The latency of its flow has passed. */
+static void events_latency_elapsed(struct ty_events *q, uint32_t lane)
+{
+    begin_flow(q, lane, flow_at(q, lane));
+}
+
+/* Starts the work of a flow: `nominal` in all, with its latency. */
+static void events_begin(struct ty_events *q, uint32_t lane, const struct ty_flow *flow,
+                         ty_ps nominal)
+{
+    const ty_ps lead = flow->lead < nominal ? flow->lead : nominal;
+    q->work[lane] = (struct ty_work){.left = (double)(nominal - lead), .since = q->now};
+    if (flow->n_uses == 0) {
+        ty_evq_set(&q->queue, lane, q->now + nominal);
+    } else if (lead == 0) {
+        begin_flow(q, lane, flow);
+    } else {
+        q->lane[lane].state = TY_LANE_LEADING;
+        ty_evq_set(&q->queue, lane, q->now + lead);
+    }
+}
+
+/* The lane's operation starts now and would take `nominal` by itself: sets its event. TY_NEVER:
+ * another lane stands for it. */
+static void events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, ty_ps nominal)
+{
+    const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    const struct ty_flow *flow = ty_events_flow(q, at);
+    struct ty_work *w = &q->work[lane];
+    if (kind->slows > 0) {
+        disturb(q, lane, kind->slows);
+    }
+    if (nominal == TY_NEVER) {
+        return;
+    }
+    if (flow != NULL) {
+        events_begin(q, lane, flow, nominal);
+        return;
+    }
+    *w = (struct ty_work){.left = (double)nominal, .since = q->now};
+    if (at->op->stream == TY_STREAM_COMPUTE && at->op->sync == TY_SYNC_LOCAL) {
+        w->speed = compute_speed(q, at->rank);
+        ty_evq_set(&q->queue, lane, end_of(q, w));
+    } else {
+        ty_evq_set(&q->queue, lane, q->now + nominal);
+    }
+}
+
+static void changed(void *arg, uint32_t flow, double now)
+{
+    struct ty_events *q = arg;
+    set_speed(q, q->lane_of_flow[flow], now);
+    if (q->meter != NULL) {
+        ty_link_meter_speed(q->meter, flow, now);
+    }
+}
+
+/* Speeds after all flows that began or ended now. */
+static void events_share(struct ty_events *q)
+{
+    ty_maxmin_solve(q->maxmin, changed, q);
+    if (q->meter != NULL) {
+        ty_link_meter_read(q->meter, q->now);
+    }
+}
+
+/* The flow of a lane ends now, not its operation. */
+static void events_flow_over(struct ty_events *q, uint32_t lane)
+{
+    if (q->flow_of_lane[lane] != UINT32_MAX) {
+        if (q->meter != NULL) {
+            ty_link_meter_end(q->meter, q->flow_of_lane[lane]);
+        }
+        ty_maxmin_remove(q->maxmin, q->flow_of_lane[lane]);
+        q->flow_of_lane[lane] = UINT32_MAX;
+    }
+    q->work[lane].speed = 0;
+}
+
+/* The lane's operation ends now. */
+static void events_work_over(struct ty_events *q, uint32_t lane)
+{
+    events_flow_over(q, lane);
+    if (q->slows[lane] > 0) {
+        disturb(q, lane, 0);
+    }
+}
+
+/* ---- collectives played message by message (script.h) ---- */
+
+#define AHEAD 4u /* messages: more than a cache line has */
+
+static bool all_arrived(const struct ty_events *q, const struct ty_player *player,
+                        const struct ty_message *m)
+{
+    for (uint32_t i = 0; i < m->n_after; i++) {
+        if (player->arrived[q->p->afters[m->first_after + i]] == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Fetches what the message after this one needs: hundreds of members send in turn, so that by then
+ * it has left the nearest cache. */
+static void prefetch_next(const struct ty_events *q, const struct ty_player *player,
+                          const struct ty_message *m)
+{
+    const uint32_t left = player->end - player->next;
+    if (left > AHEAD) {
+        TY_PREFETCH(m + AHEAD);
+    }
+    if (left > 1 && m[1].n_after > 0) {
+        TY_PREFETCH(player->arrived + q->p->afters[m[1].first_after]);
+    }
+}
+
+/* Sends the next message of a lane if nothing is missing for it. */
+static void send_next(struct ty_events *q, uint32_t lane)
+{
+    struct ty_player *player = &q->player[lane];
+    if (player->sending || player->next == player->end) {
+        return;
+    }
+    const struct ty_message *m = &q->p->messages[player->script->first + player->next];
+    if (all_arrived(q, player, m)) {
+        player->sending = true;
+        q->lane[lane].state = TY_LANE_RUNNING;
+        events_begin(q, lane, &player->flows[m->pair], m->alone);
+        prefetch_next(q, player, m);
+    }
+}
+
+/* All members of the group of `leader`, the lane of its first, have come: they start to send. */
+static void events_play(struct ty_events *q, uint32_t leader, const struct ty_group *g)
+{
+    const struct ty_at *at = &q->lane[leader].at;
+    const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    const struct ty_script *script = &q->p->scripts[kind->script - 1];
+    const uint32_t *send = q->p->sends + script->first_send;
+    const uint32_t lanes = g->stride * q->n_lanes;
+    uint8_t *arrived = q->arrived[(size_t)at->op->link * q->p->n_ranks * q->n_lanes + leader];
+    memset(arrived, 0, script->n);
+    for (uint32_t i = 0; i < g->count; i++) {
+        q->player[leader + i * lanes] = (struct ty_player){
+            .script = script,
+            .flows = q->shared->flows + ty_script_flow(q->p, kind, g, at->member),
+            .arrived = arrived,
+            .next = send[i],
+            .end = send[i + 1],
+        };
+    }
+    for (uint32_t m = 0; m < script->n; m++) {
+        q->player[leader + q->p->messages[script->first + m].to * lanes].missing++;
+    }
+    for (uint32_t i = 0; i < g->count; i++) {
+        send_next(q, leader + i * lanes);
+    }
+}
+
+static bool is_over(const struct ty_player *player)
+{
+    return player->next == player->end && player->missing == 0;
+}
+
+/* The lane of another position of the same group. */
+static uint32_t lane_of(const struct ty_events *q, uint32_t lane, uint32_t position)
+{
+    const struct ty_at *at = &q->lane[lane].at;
+    const struct ty_group *g = &q->p->groups[at->op->link];
+    return lane + (position - ty_group_position(g, at->member)) * g->stride * q->n_lanes;
+}
+
+/* A message of the lane has been sent. True: the lane's operation, or the receiver's, ends now, and
+ * over[2] lists the lanes, TY_NO_LANE where there is none. */
+static void events_message_over(struct ty_events *q, uint32_t lane, uint32_t over[2])
+{
+    struct ty_player *player = &q->player[lane];
+    const uint32_t message = player->next++;
+    const uint32_t to = lane_of(q, lane, q->p->messages[player->script->first + message].to);
+    assert(player->sending && player->arrived[message] == 0 && q->player[to].missing > 0);
+    events_flow_over(q, lane);
+    player->sending = false;
+    player->arrived[message] = 1;
+    q->player[to].missing--;
+    send_next(q, lane);
+    send_next(q, to);
+    over[0] = over[1] = TY_NO_LANE;
+    uint32_t n = 0;
+    if (is_over(player)) {
+        over[n++] = lane;
+    }
+    if (to != lane && is_over(&q->player[to])) {
+        over[n++] = to;
+    }
+}
 
 void ty_events_settle(struct ty_events *q, uint32_t lane)
 {
@@ -35,39 +369,9 @@ void ty_events_settle(struct ty_events *q, uint32_t lane)
     q->n_done++;
 }
 
-ty_ps ty_events_nominal(const struct ty_events *q, const struct ty_at *at)
-{
-    const struct ty_kind *kind = &q->p->kinds[at->op->kind];
-    if (ty_program_varies(q->p)) {
-        return q->timeline->dur[at->task];
-    }
-    return q->shared != NULL ? ty_kind_alone(kind, at->member) : ty_kind_duration(kind, at->member);
-}
-
-struct ty_at ty_events_next(const struct ty_events *q, const struct ty_lane *l)
-{
-    struct ty_at at = l->at;
-    const struct ty_lane_ops *list = &q->of_block[(size_t)at.pass->block * q->n_lanes + l->number];
-    const uint32_t index = q->lane_op[list->first + l->pos + 1];
-    at.op = &ty_pass_ops(q->p, at.pass)[index];
-    at.task =
-        at.gang->first_task + (uint64_t)(at.pass->first_op + index) * at.gang->n_ranks + at.member;
-    return at;
-}
-
-void ty_events_go_on(struct ty_events *q, struct ty_lane *l)
-{
-    if (l->at.op->record != TY_NO_EVENT) {
-        q->recorded[(size_t)l->at.rank * TY_EVENTS + l->at.op->record]++;
-    }
-    l->at = ty_events_next(q, l);
-    l->pos++;
-    l->ahead--;
-}
-
 /* Computations that follow one that starts now, of which nothing but the next one waits for the end
  * of any but the last: they need no events of their own, as long as nothing slows them down
- * (events_shared.c). Returns how long all take. */
+ * ("speeds of what shares links" above). Returns how long all take. */
 static ty_ps follow_up(struct ty_events *q, const struct ty_lane *lane, ty_ps takes,
                        uint32_t *ahead)
 {
@@ -78,8 +382,8 @@ static ty_ps follow_up(struct ty_events *q, const struct ty_lane *lane, ty_ps ta
         if (q->timeline->dur != NULL) {
             q->timeline->dur[l.at.task] = takes;
         }
-        l.at = ty_events_next(q, &l);
-        takes = ty_events_nominal(q, &l.at);
+        l.at = events_next(q, &l);
+        takes = events_nominal(q, &l.at);
         q->timeline->start[l.at.task] = q->now + sum;
         sum += takes;
     }
@@ -96,19 +400,19 @@ static void start(struct ty_events *q, uint32_t lane, const struct ty_at *at, bo
     q->lane[lane].ends = (uint8_t)ends;
     if (!leads) {
         if (q->shared != NULL) {
-            ty_events_work(q, lane, at, TY_NEVER);
+            events_work(q, lane, at, TY_NEVER);
         }
         return;
     }
     if (q->replay != NULL && at->op->lane == 0 && ty_events_replay(q, lane, at)) {
         return;
     }
-    ty_ps takes = ty_events_nominal(q, at);
-    if (q->follow[at->op - q->p->ops] > 0 && ty_events_full_speed(q, at->rank)) {
+    ty_ps takes = events_nominal(q, at);
+    if (q->follow[at->op - q->p->ops] > 0 && events_full_speed(q, at->rank)) {
         takes = follow_up(q, &q->lane[lane], takes, &q->lane[lane].ahead);
     }
     if (q->shared != NULL) {
-        ty_events_work(q, lane, at, takes);
+        events_work(q, lane, at, takes);
     } else {
         ty_evq_set(&q->queue, lane, q->now + takes);
     }
@@ -147,7 +451,7 @@ static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *a
             const uint32_t peer = leader + i * g->stride * q->n_lanes;
             start(q, peer, &q->lane[peer].at, false, TY_ENDS_MESSAGE);
         }
-        ty_events_play(q, leader, g);
+        events_play(q, leader, g);
         return;
     }
     const bool together = ty_events_flow(q, &q->lane[leader].at) != NULL || equally_long(q, at);
@@ -291,7 +595,7 @@ static void complete(struct ty_events *q, uint32_t lane)
 {
     struct ty_lane *l = &q->lane[lane];
     while (l->ahead > 0) {
-        ty_events_go_on(q, l);
+        events_go_on(q, l);
     }
     if (l->replays > 0) {
         ty_events_replay_over(q, lane);
@@ -300,7 +604,7 @@ static void complete(struct ty_events *q, uint32_t lane)
     assert(l->state == TY_LANE_RUNNING && q->timeline->start[at.task] <= q->now);
     if (q->shared != NULL) {
         q->timeline->dur[at.task] = q->now - q->timeline->start[at.task];
-        ty_events_work_over(q, lane);
+        events_work_over(q, lane);
     }
     l->state = TY_LANE_IDLE;
     l->pos++;
@@ -344,7 +648,7 @@ static void complete_all(struct ty_events *q, uint32_t lane)
         return;
     case TY_ENDS_MESSAGE: {
         uint32_t over[2];
-        ty_events_message_over(q, lane, over);
+        events_message_over(q, lane, over);
         for (int i = 0; i < 2 && over[i] != TY_NO_LANE; i++) {
             complete(q, over[i]);
         }
@@ -360,7 +664,7 @@ static void handle(struct ty_events *q, uint32_t lane)
         complete_all(q, lane);
         return;
     case TY_LANE_LEADING:
-        ty_events_latency_elapsed(q, lane);
+        events_latency_elapsed(q, lane);
         return;
     default:
         q->lane[lane].state = TY_LANE_IDLE;
@@ -400,7 +704,7 @@ static void run(struct ty_events *q)
         }
         if (q->shared != NULL && ty_maxmin_is_dirty(q->maxmin) &&
             (q->queue.n == 0 || q->queue.row[0].t > q->now)) {
-            ty_events_share(q);
+            events_share(q);
         }
         if (q->queue.n == 0) {
             return;

@@ -137,18 +137,12 @@ struct ty_events {
  * are functions of identity, not of order. */
 int ty_events_prepare(struct ty_events *q, struct ty_arena *arena);
 
-/* events.c: the operation of its block behind the one that a lane runs. */
-struct ty_at ty_events_next(const struct ty_events *q, const struct ty_lane *l);
-/* To that one, which it runs with the one before it: that has ended. */
-void ty_events_go_on(struct ty_events *q, struct ty_lane *l);
 /* Moves a lane past passes in which its stream has nothing (more) to do, to the next operation. */
 void ty_events_settle(struct ty_events *q, uint32_t lane);
 /* Looks whether an idle lane can start its next operation, and starts it. */
 void ty_events_look(struct ty_events *q, uint32_t lane);
-/* What a task takes by itself. */
-ty_ps ty_events_nominal(const struct ty_events *q, const struct ty_at *at);
 
-/* events_shared.c: tasks whose speed changes while they run. Only where q->shared is set. */
+/* Tasks whose speed changes while they run. Only where q->shared is set. */
 
 /* The flow of an operation that has one. */
 static inline const struct ty_flow *ty_events_own_flow(const struct ty_events *q,
@@ -169,22 +163,6 @@ static inline const struct ty_flow *ty_events_flow(const struct ty_events *q,
     return flow->n_uses == 0 ? NULL : flow;
 }
 
-/* The lane's operation starts now and would take `nominal` by itself: sets its event. TY_NEVER:
- * another lane stands for it. */
-void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, ty_ps nominal);
-/* Whether nothing slows down what the rank computes. */
-bool ty_events_full_speed(const struct ty_events *q, uint32_t rank);
-/* The latency of its flow has passed. */
-void ty_events_latency_elapsed(struct ty_events *q, uint32_t lane);
-/* Speeds after all flows that began or ended now. */
-void ty_events_share(struct ty_events *q);
-/* The flow of a lane ends now, not its operation. */
-void ty_events_flow_over(struct ty_events *q, uint32_t lane);
-/* The lane's operation ends now. */
-void ty_events_work_over(struct ty_events *q, uint32_t lane);
-/* Starts the work of a flow: `nominal` in all, with its latency. */
-void ty_events_begin(struct ty_events *q, uint32_t lane, const struct ty_flow *flow, ty_ps nominal);
-
 /* events_replay.c: what is like the last time. Only where q->shared is set, and q->replay. */
 
 /* 0 or TY_ENOMEM. */
@@ -194,13 +172,5 @@ int ty_events_replay_prepare(struct ty_events *q, struct ty_arena *arena);
 bool ty_events_replay(struct ty_events *q, uint32_t lane, const struct ty_at *at);
 /* The last of these ends now: the lane, and the others of its rank, stand at what they run then. */
 void ty_events_replay_over(struct ty_events *q, uint32_t lane);
-
-/* events_steps.c: collectives as their messages. */
-
-/* All members of the group of `leader`, the lane of its first, have come: they start to send. */
-void ty_events_play(struct ty_events *q, uint32_t leader, const struct ty_group *g);
-/* A message of the lane has been sent. True: the lane's operation, or the receiver's, ends now, and
- * over[2] lists the lanes, TY_NO_LANE where there is none. */
-void ty_events_message_over(struct ty_events *q, uint32_t lane, uint32_t over[2]);
 
 #endif

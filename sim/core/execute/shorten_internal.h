@@ -12,13 +12,6 @@ struct ty_shorten_block {
     bool meets;
 };
 
-/* shorten_find.c: s->block and s->steady, each with the fewest repetitions. 0 or TY_ENOMEM. */
-int ty_shorten_find(struct ty_shortening *s, struct ty_err *err);
-
-/* shorten.c: so many repetitions, or of many a few more, such that those left out make whole
- * rounds. */
-uint32_t ty_shorten_keep(const struct ty_steady *steady, uint32_t kept);
-
 /* shorten_verify.c: how long a period of the steady state is, if the timeline shows one. *last
  * [n_gangs]: in which repetition each gang is when the period is over. 1, 0 or TY_ENOMEM. */
 int ty_shorten_verify(const struct ty_shortening *s, const struct ty_steady *steady,

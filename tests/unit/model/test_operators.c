@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "model/kernel/kernel_internal.h"
-#include "model/kernel/operators_internal.h"
+#include "model/kernel/operators.h"
 #include "tests/unit/model_case.h"
 #include "tests/unit/priced.h"
 #include "tests/unit/kernel_table.h"
