@@ -45,6 +45,21 @@ int cli_classroom(const struct ty_schedule_options *asked, bool many, char **pag
 /* Number of a command, or CLI_N_COMMANDS. */
 size_t cli_find(const char *name);
 
+/* external.c: programs trainyard-NAME that are commands, too; their names, sorted, without those of
+ * the commands in table.h. */
+#define CLI_EXTERNALS_MAX 64
+#define CLI_NAME_SIZE     32
+struct cli_externals {
+    size_t n;
+    char name[CLI_EXTERNALS_MAX][CLI_NAME_SIZE];
+};
+struct cli_externals cli_externals(void);
+
+/* Becomes the program of a command, which gets words[1..] up to NULL; words[0] is free. Returns -1
+ * where there is none (own_only: none outside of trainyard's own folders), or prints why it cannot
+ * be run and returns the exit status. */
+int cli_run_external(const char *name, char **words, bool own_only);
+
 /* complete.c: prints what may stand in place of the last word, for shells. The exit status. */
 int cli_complete(int n, char **words);
 

@@ -43,6 +43,25 @@ static void offer_commands(const struct place *at)
     for (int c = 0; c < CLI_N_COMMANDS; c++) {
         offer(at, cli_commands[c].name, "", cli_commands[c].summary);
     }
+    const struct cli_externals externals = cli_externals();
+    for (size_t i = 0; i < externals.n; i++) {
+        offer(at, externals.name[i], "", "an installed program");
+    }
+}
+
+/* The words of a program that is a command: one of trainyard's own is asked as this one is, of
+ * others nobody knows whether they would answer, and any word may be the name of a file. words[-1]
+ * and words[0] are "--complete" and the command. */
+static int complete_external(const struct place *at, char **words)
+{
+    char ask[] = "--complete";
+    const char *name = words[0];
+    words[0] = ask;
+    const int status = cli_run_external(name, words - 1, true);
+    if (status < 0) {
+        say_files(at, NULL);
+    }
+    return 0;
 }
 
 static void offer_options(enum cli_command command)
@@ -325,6 +344,9 @@ int cli_complete(int n, char **words)
     } else if (n == 1 || (n == 2 && strcmp(words[0], "help") == 0)) {
         puts("");
         offer_commands(&at);
+    } else {
+        ty_keys_free(keys);
+        return complete_external(&at, words);
     }
     if (n == 1) {
         offer(&at, "help", "", "options of a command");

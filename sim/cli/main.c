@@ -63,11 +63,17 @@ static int unknown(const char *name)
     enum {
         OTHERS = 3
     };
-    const char *names[CLI_N_COMMANDS + OTHERS] = {"help", "--help", "--version"};
+    const char *names[CLI_N_COMMANDS + OTHERS + CLI_EXTERNALS_MAX] = {"help", "--help",
+                                                                      "--version"};
+    size_t n = OTHERS;
     for (size_t i = 0; i < CLI_N_COMMANDS; i++) {
-        names[i + OTHERS] = cli_commands[i].name;
+        names[n++] = cli_commands[i].name;
     }
-    const char *near = ty_suggest(name, names, CLI_N_COMMANDS + OTHERS);
+    const struct cli_externals externals = cli_externals();
+    for (size_t i = 0; i < externals.n; i++) {
+        names[n++] = externals.name[i];
+    }
+    const char *near = ty_suggest(name, names, n);
     cli_say("trainyard: unknown %s %s", name[0] == '-' ? "option" : "command", name);
     if (near != NULL) {
         cli_say("; did you mean %s?", near);
@@ -89,11 +95,18 @@ static int help(int argc, char **argv, bool shared)
     }
     if (argc < 3) {
         print_usage(stdout, shared);
+        const struct cli_externals externals = cli_externals();
+        for (size_t i = 0; !shared && i < externals.n; i++) {
+            printf("%s%s", i == 0 ? "\nAlso installed: " : ", ", externals.name[i]);
+        }
+        fputs(!shared && externals.n > 0 ? "\n" : "", stdout);
         return 0;
     }
     const size_t command = cli_find(argv[2]);
     if (command == CLI_N_COMMANDS) {
-        return unknown(argv[2]);
+        char ask[] = "--help", *words[] = {NULL, ask, NULL};
+        const int status = shared ? -1 : cli_run_external(argv[2], words, false);
+        return status < 0 ? unknown(argv[2]) : status;
     }
     cli_print_help((enum cli_command)command);
     return 0;
@@ -121,7 +134,8 @@ static int dispatch(int argc, char **argv, const struct ty_crew *crew)
     }
     const size_t command = cli_find(argv[1]);
     if (command == CLI_N_COMMANDS) {
-        return unknown(argv[1]);
+        const int status = crew != NULL ? -1 : cli_run_external(argv[1], argv + 1, false);
+        return status < 0 ? unknown(argv[1]) : status;
     }
     if (crew != NULL && !is_shared(command)) {
         cli_say("trainyard-mpi: %s is for one process; write trainyard %s\n", argv[1], argv[1]);
