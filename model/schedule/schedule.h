@@ -32,6 +32,7 @@
     X(dualpipe, "dualpipe")                                                                        \
     X(dualpipev, "dualpipev")                                                                      \
     X(seq1f1b, "seq1f1b")                                                                          \
+    X(terapipe, "terapipe")                                                                        \
     X(pipedream, "pipedream")                                                                      \
     X(pipedream_2bw, "pipedream-2bw")
 

@@ -113,7 +113,8 @@ struct ty_coll_algorithm {
          "sums in the NVSwitch of each node, a tree between nodes (all-reduce)")                   \
     WORD(sharp, "sharp",                                                                           \
          "sums in the switches between nodes, where sharp_efficiency says so (all-reduce)")        \
-    ONLY(per_node, "per-node", NULL)
+    ONLY(per_node, "per-node", NULL)                                                               \
+    WORD(pat, "pat", "log2 n rounds, one rank a node (all-gather, reduce-scatter)")
 
 #define X(id, name, doc) extern const struct ty_coll_algorithm ty_coll_##id;
 TY_COLL_ALGORITHMS(X, X)

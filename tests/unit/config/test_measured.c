@@ -106,7 +106,8 @@ START_TEST(wrong_names_and_files_are_reported)
         {", collectives: {algorithm: rings}",
          "run.yaml:1:68: cluster.collectives.algorithm: unknown word (rings); write one of auto, "
          "ring, tree, "
-         "hierarchical, nvls, ring-ll128, ring-ll, tree-ll, nvls-tree, sharp; hint: did you mean "
+         "hierarchical, nvls, ring-ll128, ring-ll, tree-ll, nvls-tree, sharp, pat; hint: did you "
+         "mean "
          "\"ring\"?"},
         {", collectives: {measured: {a: b}}",
          "run.yaml:1:67: cluster.collectives.measured: a mapping where one value is due; write "

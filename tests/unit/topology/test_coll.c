@@ -213,6 +213,30 @@ START_TEST(hierarchical_time_is_that_of_its_steps)
 }
 END_TEST
 
+START_TEST(pat_takes_as_many_rounds_as_the_logarithm_of_its_ranks)
+{
+    static const uint32_t ranks[] = {2, 3, 8, 13, 64}, rounds[] = {1, 2, 3, 4, 6};
+    for (size_t i = 0; i < 2 * TY_COUNT(ranks); i++) {
+        const uint32_t n = ranks[i / 2];
+        const enum ty_coll coll = i % 2 == 0 ? TY_COLL_ALL_GATHER : TY_COLL_REDUCE_SCATTER;
+        const struct ty_cluster cluster = ideal(1);
+        const double bytes = 64e6, rate = 25e9 * 0.9;
+        struct ty_coll_cost cost;
+        struct fabric f;
+        fabric_init(&f, n, 1);
+        f.rate[NVLINK] = f.rate[NET] = rate;
+        f.alpha_s[NET] = 14e-6;
+        ck_assert_uint_eq(ty_coll_pat.steps(coll, n, 1, bytes, play, &f), rounds[i / 2]);
+        cost_of(&ty_coll_pat, coll, n, 1, bytes, &cost);
+        ck_assert_double_eq_tol(cost.transfer_s, (n - 1) * bytes / n / rate, EXACT);
+        ck_assert_double_eq_tol(ty_coll_seconds(&cost), f.end_s + cluster.net.latency, EXACT);
+        for (uint32_t r = 0; r < n; r++) {
+            ck_assert_double_eq_tol(f.received[r], (n - 1) * bytes / n, EXACT * bytes);
+        }
+    }
+}
+END_TEST
+
 START_TEST(all_to_all_time_is_that_of_its_steps)
 {
     static const double sizes[] = {0, 1e5, 64e6};
@@ -365,6 +389,8 @@ static const struct {
     {&ty_coll_ring, TY_COLL_REDUCE},
     {&ty_coll_tree, TY_COLL_ALL_REDUCE},
     {&ty_coll_hierarchical, TY_COLL_ALL_REDUCE},
+    {&ty_coll_pat, TY_COLL_ALL_GATHER},
+    {&ty_coll_pat, TY_COLL_REDUCE_SCATTER},
     {&ty_coll_direct, TY_COLL_ALL_TO_ALL},
     {&ty_coll_direct, TY_COLL_SEND_RECV},
 };
@@ -444,8 +470,10 @@ END_TEST
 TY_SUITE("coll", ring_time_is_that_of_its_steps, rings_over_uneven_nodes_take_what_their_steps_take,
          all_to_all_over_uneven_nodes_waits_for_the_slowest_node,
          the_poorest_node_decides_between_nodes, all_reduce_in_a_node_has_the_measured_latency,
-         hierarchical_time_is_that_of_its_steps, all_to_all_time_is_that_of_its_steps,
-         tree_latency_is_that_of_its_steps, tree_transfer_is_pipelined,
-         phases_hide_as_far_as_the_overlap_says, bytes_are_conserved_and_booked_by_link,
-         every_rank_receives_its_share, a_shift_takes_what_its_messages_take,
+         hierarchical_time_is_that_of_its_steps,
+         pat_takes_as_many_rounds_as_the_logarithm_of_its_ranks,
+         all_to_all_time_is_that_of_its_steps, tree_latency_is_that_of_its_steps,
+         tree_transfer_is_pipelined, phases_hide_as_far_as_the_overlap_says,
+         bytes_are_conserved_and_booked_by_link, every_rank_receives_its_share,
+         a_shift_takes_what_its_messages_take,
          a_message_in_a_node_has_more_channels_the_longer_it_is)
