@@ -1,4 +1,4 @@
-/* change.c - see change.h. */
+/* change.c - makes each kind of change, and writes what differs as settings. */
 #include "sim/search/change.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 /* ---- what changes ---- */
 
-bool ty_change_recompute(struct ty_config *c, int to)
+static bool set_recompute(struct ty_config *c, int to)
 {
     struct ty_layout *l = &c->layout;
     const bool other = l->recompute != (uint32_t)to || l->recompute_layers.n > 0;
@@ -19,22 +19,28 @@ bool ty_change_recompute(struct ty_config *c, int to)
     return other;
 }
 
-bool ty_change_recompute_more(struct ty_config *c, int to)
+static bool set_recompute_more(struct ty_config *c, int to)
 {
-    return ty_change_recompute(c, (int)c->layout.recompute | to);
+    return set_recompute(c, (int)c->layout.recompute | to);
 }
 
-bool ty_change_zero(struct ty_config *c, int to)
+static bool set_zero(struct ty_config *c, int to)
 {
     const bool other = c->layout.zero != (uint32_t)to && to >= 0 && to <= 3 && c->layout.data > 1;
     c->layout.zero = other ? (uint32_t)to : c->layout.zero;
     return other;
 }
 
-bool ty_change_offload(struct ty_config *c, int to)
+/* Shards more of the states: less takes more memory. */
+static bool set_more_zero(struct ty_config *c, int to)
+{
+    return c->layout.zero < (uint32_t)to && set_zero(c, to);
+}
+
+static bool set_offload(struct ty_config *c, int to)
 {
     const struct ty_layout *l = &c->layout;
-    const bool asked = /* for more than a system */
+    const bool asked = /* for more than what a system offloads */
         l->offload_optimizer != TY_HOME_AUTO || l->offload_parameters != TY_HOME_AUTO;
     const bool other = l->offload != to && !(asked && l->home.optimizer != TY_HOME_GPU);
     if (other) {
@@ -45,21 +51,21 @@ bool ty_change_offload(struct ty_config *c, int to)
     return other;
 }
 
-bool ty_change_offload_activations(struct ty_config *c, int to)
+static bool set_offload_activations(struct ty_config *c, int to)
 {
     const bool other = c->layout.offload_activations == TY_HOME_GPU && to != TY_HOME_GPU;
     c->layout.offload_activations = other ? to : c->layout.offload_activations;
     return other;
 }
 
-bool ty_change_offload_share(struct ty_config *c, int to)
+static bool set_offload_share(struct ty_config *c, int to)
 {
     const bool other = c->layout.offload_share > to / 100.0;
     c->layout.offload_share = other ? to / 100.0 : c->layout.offload_share;
     return other;
 }
 
-bool ty_change_shard(struct ty_config *c, int to)
+static bool set_shard(struct ty_config *c, int to)
 {
     const uint32_t ranks = to > 0 ? (uint32_t)to : c->layout.data;
     const bool other = c->layout.zero > 0 && ranks > 1 && c->layout.shard != ranks;
@@ -67,28 +73,34 @@ bool ty_change_shard(struct ty_config *c, int to)
     return other;
 }
 
-bool ty_change_sequence_parallel(struct ty_config *c, int to)
+static bool set_sequence_parallel(struct ty_config *c, int to)
 {
     const bool other = c->layout.tensor > 1 && c->layout.sequence_parallel != (to != 0);
     c->layout.sequence_parallel = other ? to != 0 : c->layout.sequence_parallel;
     return other;
 }
 
-bool ty_change_attention(struct ty_config *c, int to)
+static bool set_attention(struct ty_config *c, int to)
 {
     const bool faster = c->arch.attention < to;
     c->arch.attention = faster ? to : c->arch.attention;
     return faster;
 }
 
-bool ty_change_norm(struct ty_config *c, int to)
+/* From kernels that write the scores, which are the large ones. */
+static bool set_flash_attention(struct ty_config *c, int to)
+{
+    return c->arch.attention < TY_ATTENTION_FLASH1 && set_attention(c, to);
+}
+
+static bool set_norm(struct ty_config *c, int to)
 {
     const bool other = c->arch.norm != to;
     c->arch.norm = to;
     return other;
 }
 
-/* x times or over a factor; false: it does not divide. */
+/* Multiplies or divides by a factor. Returns false where it does not divide. */
 static bool scale(uint32_t *x, int factor)
 {
     const uint32_t by = (uint32_t)(factor < 0 ? -factor : factor);
@@ -99,9 +111,9 @@ static bool scale(uint32_t *x, int factor)
     return true;
 }
 
-/* Layers given stage by stage are of so many stages; with others they are dealt evenly, and all run
- * again or none. */
-static void deal_layers(struct ty_config *c)
+/* Drops lists of layers by stage that are for another number of stages. Stages are even then, and
+ * all of their layers are recomputed or none. */
+static void drop_lists(struct ty_config *c)
 {
     const uint64_t stages = (uint64_t)c->layout.pipeline * ty_sched_chunks(&c->schedule);
     if (c->layout.stage_layers.n != stages) {
@@ -112,53 +124,54 @@ static void deal_layers(struct ty_config *c)
     }
 }
 
-/* A file has the micro-batches of each rank. */
+/* Returns whether a file fixes the micro-batches of each rank. */
 static bool is_fixed(const struct ty_config *c)
 {
     return c->schedule.custom != NULL || c->layout.unlike;
 }
 
-bool ty_change_micro_batch(struct ty_config *c, int to)
+static bool set_micro_batch(struct ty_config *c, int to)
 {
     return !is_fixed(c) && scale(&c->layout.micro_batch, to);
 }
 
-/* Tensor ranks share the tokens that they send to experts. */
+/* Lets tensor ranks share the tokens that they send to experts. */
 static void share_tokens(struct ty_config *c)
 {
     c->layout.sequence_parallel =
         c->layout.sequence_parallel || (c->layout.tensor > 1 && ty_arch_is_moe(&c->arch));
 }
 
-bool ty_change_tensor(struct ty_config *c, int to)
+static bool set_tensor(struct ty_config *c, int to)
 {
     const bool can = !is_fixed(c) && scale(&c->layout.data, -to) && scale(&c->layout.tensor, to);
     share_tokens(c);
     return can;
 }
 
-bool ty_change_expert(struct ty_config *c, int to)
+static bool set_expert(struct ty_config *c, int to)
 {
     return ty_arch_is_moe(&c->arch) && scale(&c->layout.expert, to);
 }
 
-bool ty_change_expert_tensor(struct ty_config *c, int to)
+static bool set_expert_tensor(struct ty_config *c, int to)
 {
     return ty_arch_is_moe(&c->arch) && scale(&c->layout.expert_tensor, to);
 }
 
-/* Below so many tokens a rank nobody shares a sequence: rounds would be shorter than their messages
- * (guess: by the bounds of docs/model.md, between 1,100 and 17,800 between nodes). */
+/* Tokens of a sequence that a context rank has at least. With fewer, rounds would be shorter than
+ * their messages (guess: by the bounds of docs/model.md, between 1,100 and 17,800 between nodes).
+ * */
 #define CONTEXT_TOKENS 8192u
 
-bool ty_change_context(struct ty_config *c, int to)
+static bool set_context(struct ty_config *c, int to)
 {
     const bool can = !is_fixed(c) && scale(&c->layout.data, -to) && scale(&c->layout.context, to);
     c->layout.context_inner = c->layout.context_method == TY_CONTEXT_HYBRID ? 0 : 1;
     return can && (to < 0 || c->arch.sequence / c->layout.context >= CONTEXT_TOKENS);
 }
 
-bool ty_change_context_method(struct ty_config *c, int to)
+static bool set_context_method(struct ty_config *c, int to)
 {
     const bool other = c->layout.context > 1 && c->layout.context_method != to;
     c->layout.context_method = to;
@@ -166,23 +179,23 @@ bool ty_change_context_method(struct ty_config *c, int to)
     return other;
 }
 
-bool ty_change_pipeline(struct ty_config *c, int to)
+static bool set_pipeline(struct ty_config *c, int to)
 {
     const bool can = !is_fixed(c) && scale(&c->layout.data, -to) && scale(&c->layout.pipeline, to);
-    deal_layers(c);
+    drop_lists(c);
     return can;
 }
 
-bool ty_change_trade(struct ty_config *c, int to)
+static bool set_trade(struct ty_config *c, int to)
 {
     const bool can =
         !is_fixed(c) && scale(&c->layout.pipeline, -to) && scale(&c->layout.tensor, to);
     share_tokens(c);
-    deal_layers(c);
+    drop_lists(c);
     return can;
 }
 
-/* Numbers that were given for the schedule before, and that this one has, stay. */
+/* Keeps the numbers given for the schedule before that this schedule has, too. */
 static void keep_numbers(struct ty_sched_options *options)
 {
     const struct ty_sched *sched = ty_schedules[options->name];
@@ -194,7 +207,7 @@ static void keep_numbers(struct ty_sched_options *options)
     options->slices = sched->sliced && options->slices > 1 ? options->slices : 0;
 }
 
-bool ty_change_schedule(struct ty_config *c, int to)
+static bool set_schedule(struct ty_config *c, int to)
 {
     if (c->layout.pipeline == 1 || (c->schedule.custom == NULL && c->schedule.name == to)) {
         return false;
@@ -203,22 +216,44 @@ bool ty_change_schedule(struct ty_config *c, int to)
     c->schedule.file = NULL;
     c->schedule.custom = NULL;
     keep_numbers(&c->schedule);
-    deal_layers(c);
+    drop_lists(c);
     return true;
 }
 
-bool ty_change_chunks(struct ty_config *c, int to)
+/* The schedule that holds least without splitting the backward. */
+static bool set_1f1b(struct ty_config *c, int to)
+{
+    int index = 0;
+    (void)to;
+    return c->schedule.custom == NULL && ty_word_value(ty_sched_words, "1f1b", &index) &&
+           set_schedule(c, index);
+}
+
+/* Folds two pipelines, each with a replica of the model, into a V of one. */
+static bool set_v_for_two_way(struct ty_config *c, int to)
+{
+    const struct ty_sched *now = ty_sched_of(&c->schedule);
+    (void)to;
+    for (int i = 0; ty_schedules[i] != NULL && now->placement == TY_PLACE_TWO_WAY; i++) {
+        if (ty_schedules[i]->placement == TY_PLACE_V && ty_schedules[i]->pairs == now->pairs) {
+            return set_schedule(c, i);
+        }
+    }
+    return false;
+}
+
+static bool set_chunks(struct ty_config *c, int to)
 {
     uint32_t chunks = ty_sched_chunks(&c->schedule);
     if (is_fixed(c) || ty_sched_of(&c->schedule)->chunks > 0 || !scale(&chunks, to)) {
         return false;
     }
     c->schedule.chunks = chunks;
-    deal_layers(c);
+    drop_lists(c);
     return true;
 }
 
-/* ---- habits of the stack ---- */
+/* ---- framework defaults ---- */
 
 static bool set_flag(bool *flag, int to, bool matters)
 {
@@ -227,7 +262,7 @@ static bool set_flag(bool *flag, int to, bool matters)
     return other;
 }
 
-/* The same of what a pipeline may change. */
+/* The same for a default that depends on the pipeline. */
 static bool set_habit(struct ty_config *c, int *habit, int to, bool matters)
 {
     const bool other = matters && ty_layout_does(&c->layout, *habit) != (to != 0);
@@ -240,34 +275,34 @@ static bool shards_states(const struct ty_layout *l)
     return l->data > 1 && (l->zero == 1 || l->zero == 2);
 }
 
-bool ty_change_fused_loss(struct ty_config *c, int to)
+static bool set_fused_loss(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.fused_loss, to, true);
 }
 
-bool ty_change_overlap_grad_reduce(struct ty_config *c, int to)
+static bool set_overlap_grad_reduce(struct ty_config *c, int to)
 {
     return set_habit(c, &c->layout.framework.overlap_grad_reduce, to, c->layout.data > 1);
 }
 
-bool ty_change_overlap_param_gather(struct ty_config *c, int to)
+static bool set_overlap_param_gather(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.overlap_param_gather, to, shards_states(&c->layout));
 }
 
-bool ty_change_overlap_tensor_reduce(struct ty_config *c, int to)
+static bool set_overlap_tensor_reduce(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.overlap_tensor_reduce, to, c->layout.tensor > 1);
 }
 
-bool ty_change_overlap_tensor_products(struct ty_config *c, int to)
+static bool set_overlap_tensor_products(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.overlap_tensor_products, to,
                     c->layout.tensor > 1 && c->layout.sequence_parallel &&
                         !ty_layout_is_mesh(&c->layout));
 }
 
-bool ty_change_overlap_p2p(struct ty_config *c, int to)
+static bool set_overlap_p2p(struct ty_config *c, int to)
 {
     int *overlap = &c->layout.framework.overlap_p2p;
     const bool does = *overlap == TY_OVERLAP_P2P_AUTO ? ty_sched_chunks(&c->schedule) > 1
@@ -279,12 +314,12 @@ bool ty_change_overlap_p2p(struct ty_config *c, int to)
     return true;
 }
 
-bool ty_change_expert_overlap(struct ty_config *c, int to)
+static bool set_expert_overlap(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.expert_overlap, to, c->layout.expert > 1);
 }
 
-bool ty_change_dispatcher(struct ty_config *c, int to)
+static bool set_dispatcher(struct ty_config *c, int to)
 {
     int *dispatcher = &c->layout.framework.dispatcher;
     const bool other = c->layout.expert > 1 && *dispatcher != to;
@@ -292,28 +327,28 @@ bool ty_change_dispatcher(struct ty_config *c, int to)
     return other;
 }
 
-bool ty_change_shared_overlap(struct ty_config *c, int to)
+static bool set_shared_overlap(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.shared_overlap, to,
                     c->layout.expert > 1 && c->arch.shared_ffn > 0);
 }
 
-bool ty_change_overlap_dispatch(struct ty_config *c, int to)
+static bool set_overlap_dispatch(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.overlap_dispatch, to, c->layout.expert > 1);
 }
 
-bool ty_change_reduce_scatter(struct ty_config *c, int to)
+static bool set_reduce_scatter(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.reduce_scatter, to, shards_states(&c->layout));
 }
 
-bool ty_change_reshard(struct ty_config *c, int to)
+static bool set_reshard(struct ty_config *c, int to)
 {
     return set_habit(c, &c->layout.framework.reshard_after_forward, to, c->layout.zero == 3);
 }
 
-bool ty_change_prefetch(struct ty_config *c, int to)
+static bool set_prefetch(struct ty_config *c, int to)
 {
     uint32_t *prefetch = &c->layout.framework.prefetch;
     const bool other =
@@ -322,9 +357,19 @@ bool ty_change_prefetch(struct ty_config *c, int to)
     return other;
 }
 
+bool ty_change_make(struct ty_config *c, enum ty_change_kind kind, int to)
+{
+    static bool (*const make[])(struct ty_config * c, int to) = {
+#define X(id, function) [TY_CHANGE_##id] = set_##function,
+        TY_CHANGES(X)
+#undef X
+    };
+    return make[kind](c, to);
+}
+
 /* ---- what to type ---- */
 
-/* The sections that changes are in, and where the struct is that a section fills. */
+/* The sections that changes are in, and the struct that each fills. */
 static const struct {
     enum ty_section_index section;
     size_t at;
@@ -348,7 +393,7 @@ static int add(struct ty_change *change, const char *key, const char *to, const 
     return kept ? 0 : TY_ENOMEM;
 }
 
-/* `derived`: nobody gave the value before. */
+/* `derived`: the user did not give the value before. */
 static int note_field(struct ty_change *change, const struct ty_section *before,
                       const struct ty_section *after, const struct ty_field *field, bool derived,
                       struct ty_arena *arena)
@@ -357,7 +402,7 @@ static int note_field(struct ty_change *change, const struct ty_section *before,
     ty_field_format(before, field, was, sizeof(was));
     ty_field_format(after, field, is, sizeof(is));
     (void)snprintf(key, sizeof(key), "%s.%s", before->name, field->key);
-    const bool again = derived && ty_field_is_blank(after, field); /* to be derived anew */
+    const bool again = derived && ty_field_is_blank(after, field); /* it will be derived again */
     return again || strcmp(was, is) == 0 || strcmp(key, "layout.data") == 0
                ? 0
                : add(change, key, is, was, arena);
@@ -391,9 +436,9 @@ static bool was_auto(const struct ty_config *original, const char *key)
     return original->was_blank[TY_SECTION_LAYOUT][ty_section_field(layout, key) - layout->fields];
 }
 
-/* The stack stays: where none is named, another ZeRO stage may mean another one. */
-static int note_stack(struct ty_change *change, const struct ty_config *original,
-                      const struct ty_config *c, struct ty_arena *arena)
+/* Keeps the framework: where none is named, another ZeRO stage may imply another one. */
+static int note_framework(struct ty_change *change, const struct ty_config *original,
+                          const struct ty_config *c, struct ty_arena *arena)
 {
     const char *const stack = c->layout.framework.preset;
     const bool given = ty_check_given(&original->sections[TY_SECTION_FRAMEWORK], "preset");
@@ -416,12 +461,12 @@ static int note_data(struct ty_change *change, const struct ty_config *original,
 int ty_change_finish(struct ty_change *change, const struct ty_config *original,
                      struct ty_config *c, struct ty_arena *arena, struct ty_err *why)
 {
-    int rc = note_stack(change, original, c, arena);
+    int rc = note_framework(change, original, c, arena);
     if (rc == 0) {
         rc = note_data(change, original, c, arena);
     }
     if (was_auto(original, "shard") && c->layout.shard == original->layout.shard) {
-        c->layout.shard = 0; /* derived anew */
+        c->layout.shard = 0; /* to be derived again */
     }
     c->schedule.slices = ty_sched_slices(&c->schedule);
     c->schedule.overlaps = c->layout.framework.expert_overlap;

@@ -18,68 +18,68 @@
 #define CAP            96u
 
 struct step {
-    ty_change_fn *make;
+    enum ty_change_kind kind;
     int to;
 };
 
 /* In order of what is executed first. Steps by a factor stay in reach of a step back. */
 static const struct step layout_steps[] = {
-    {ty_change_micro_batch, 2},
-    {ty_change_micro_batch, -2},
-    {ty_change_recompute, TY_RECOMPUTE_NONE},
-    {ty_change_recompute, TY_RECOMPUTE_CORE},
-    {ty_change_recompute, TY_RECOMPUTE_FFN},
-    {ty_change_recompute, TY_RECOMPUTE_FULL},
-    {ty_change_recompute_more, TY_RECOMPUTE_MOE_ACT},
-    {ty_change_recompute_more, TY_RECOMPUTE_MOE},
-    {ty_change_tensor, 2},
-    {ty_change_tensor, -2},
-    {ty_change_context, 2},
-    {ty_change_context, -2},
-    {ty_change_context_method, TY_CONTEXT_ZIGZAG},
-    {ty_change_context_method, TY_CONTEXT_ALL_GATHER},
-    {ty_change_context_method, TY_CONTEXT_ULYSSES},
-    {ty_change_context_method, TY_CONTEXT_HYBRID},
-    {ty_change_expert, 2},
-    {ty_change_expert, -2},
-    {ty_change_expert_tensor, 2},
-    {ty_change_expert_tensor, -2},
-    {ty_change_pipeline, 2},
-    {ty_change_pipeline, -2},
-    {ty_change_trade, 2},
-    {ty_change_trade, -2},
-    {ty_change_sequence_parallel, true},
-    {ty_change_sequence_parallel, false},
+    {TY_CHANGE_MICRO_BATCH, 2},
+    {TY_CHANGE_MICRO_BATCH, -2},
+    {TY_CHANGE_RECOMPUTE, TY_RECOMPUTE_NONE},
+    {TY_CHANGE_RECOMPUTE, TY_RECOMPUTE_CORE},
+    {TY_CHANGE_RECOMPUTE, TY_RECOMPUTE_FFN},
+    {TY_CHANGE_RECOMPUTE, TY_RECOMPUTE_FULL},
+    {TY_CHANGE_RECOMPUTE_MORE, TY_RECOMPUTE_MOE_ACT},
+    {TY_CHANGE_RECOMPUTE_MORE, TY_RECOMPUTE_MOE},
+    {TY_CHANGE_TENSOR, 2},
+    {TY_CHANGE_TENSOR, -2},
+    {TY_CHANGE_CONTEXT, 2},
+    {TY_CHANGE_CONTEXT, -2},
+    {TY_CHANGE_CONTEXT_METHOD, TY_CONTEXT_ZIGZAG},
+    {TY_CHANGE_CONTEXT_METHOD, TY_CONTEXT_ALL_GATHER},
+    {TY_CHANGE_CONTEXT_METHOD, TY_CONTEXT_ULYSSES},
+    {TY_CHANGE_CONTEXT_METHOD, TY_CONTEXT_HYBRID},
+    {TY_CHANGE_EXPERT, 2},
+    {TY_CHANGE_EXPERT, -2},
+    {TY_CHANGE_EXPERT_TENSOR, 2},
+    {TY_CHANGE_EXPERT_TENSOR, -2},
+    {TY_CHANGE_PIPELINE, 2},
+    {TY_CHANGE_PIPELINE, -2},
+    {TY_CHANGE_TRADE, 2},
+    {TY_CHANGE_TRADE, -2},
+    {TY_CHANGE_SEQUENCE_PARALLEL, true},
+    {TY_CHANGE_SEQUENCE_PARALLEL, false},
 };
 
 static const struct step stack_steps[] = {
-    {ty_change_overlap_grad_reduce, true},
-    {ty_change_overlap_grad_reduce, false},
-    {ty_change_overlap_param_gather, true},
-    {ty_change_overlap_param_gather, false},
-    {ty_change_overlap_tensor_reduce, true},
-    {ty_change_overlap_tensor_reduce, false},
-    {ty_change_overlap_tensor_products, true},
-    {ty_change_overlap_tensor_products, false},
-    {ty_change_overlap_p2p, true},
-    {ty_change_overlap_p2p, false},
-    {ty_change_expert_overlap, true},
-    {ty_change_expert_overlap, false},
-    {ty_change_dispatcher, TY_DISPATCHER_ALL_TO_ALL},
-    {ty_change_dispatcher, TY_DISPATCHER_ALL_GATHER},
-    {ty_change_dispatcher, TY_DISPATCHER_DEEPEP},
-    {ty_change_dispatcher, TY_DISPATCHER_HYBRIDEP},
-    {ty_change_shared_overlap, true},
-    {ty_change_shared_overlap, false},
-    {ty_change_overlap_dispatch, true},
-    {ty_change_overlap_dispatch, false},
-    {ty_change_reduce_scatter, true},
-    {ty_change_reduce_scatter, false},
-    {ty_change_reshard, true},
-    {ty_change_reshard, false},
-    {ty_change_attention, TY_ATTENTION_FLASH2},
-    {ty_change_norm, TY_FUSED},
-    {ty_change_fused_loss, true},
+    {TY_CHANGE_OVERLAP_GRAD_REDUCE, true},
+    {TY_CHANGE_OVERLAP_GRAD_REDUCE, false},
+    {TY_CHANGE_OVERLAP_PARAM_GATHER, true},
+    {TY_CHANGE_OVERLAP_PARAM_GATHER, false},
+    {TY_CHANGE_OVERLAP_TENSOR_REDUCE, true},
+    {TY_CHANGE_OVERLAP_TENSOR_REDUCE, false},
+    {TY_CHANGE_OVERLAP_TENSOR_PRODUCTS, true},
+    {TY_CHANGE_OVERLAP_TENSOR_PRODUCTS, false},
+    {TY_CHANGE_OVERLAP_P2P, true},
+    {TY_CHANGE_OVERLAP_P2P, false},
+    {TY_CHANGE_EXPERT_OVERLAP, true},
+    {TY_CHANGE_EXPERT_OVERLAP, false},
+    {TY_CHANGE_DISPATCHER, TY_DISPATCHER_ALL_TO_ALL},
+    {TY_CHANGE_DISPATCHER, TY_DISPATCHER_ALL_GATHER},
+    {TY_CHANGE_DISPATCHER, TY_DISPATCHER_DEEPEP},
+    {TY_CHANGE_DISPATCHER, TY_DISPATCHER_HYBRIDEP},
+    {TY_CHANGE_SHARED_OVERLAP, true},
+    {TY_CHANGE_SHARED_OVERLAP, false},
+    {TY_CHANGE_OVERLAP_DISPATCH, true},
+    {TY_CHANGE_OVERLAP_DISPATCH, false},
+    {TY_CHANGE_REDUCE_SCATTER, true},
+    {TY_CHANGE_REDUCE_SCATTER, false},
+    {TY_CHANGE_RESHARD, true},
+    {TY_CHANGE_RESHARD, false},
+    {TY_CHANGE_ATTENTION, TY_ATTENTION_FLASH2},
+    {TY_CHANGE_NORM, TY_FUSED},
+    {TY_CHANGE_FUSED_LOSS, true},
 };
 
 struct search {
@@ -121,7 +121,7 @@ static void keep(struct search *s, struct ty_neighbour *item)
 static void try_step(struct search *s, enum ty_neighbour_topic topic, struct step step)
 {
     struct ty_neighbour *item = s->rc == 0 ? room(s, topic) : NULL;
-    if (item != NULL && step.make(&item->trial.config, step.to)) {
+    if (item != NULL && ty_change_make(&item->trial.config, step.kind, step.to)) {
         keep(s, item);
     }
 }
@@ -141,10 +141,10 @@ static void try_sharding(struct search *s)
     const uint32_t node = s->base.cluster.gpus_per_node;
     const uint32_t beside = l->tensor <= node ? node / l->tensor : 1; /* data ranks of a node */
     const bool hybrid = l->shard < l->data;
-    try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){ty_change_zero, (int)l->zero + 1});
-    try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){ty_change_zero, (int)l->zero - 1});
+    try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){TY_CHANGE_ZERO, (int)l->zero + 1});
+    try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){TY_CHANGE_ZERO, (int)l->zero - 1});
     if (hybrid || (beside < l->data && beside > 1)) {
-        try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){ty_change_shard, hybrid ? 0 : (int)beside});
+        try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){TY_CHANGE_SHARD, hybrid ? 0 : (int)beside});
     }
 }
 
@@ -154,15 +154,15 @@ static void try_schedules(struct search *s)
     const bool stale = ty_sched_of(&s->base.schedule)->asynchronous;
     for (int i = 0; ty_schedules[i] != NULL; i++) {
         if (ty_schedules[i]->asynchronous == stale || stale) {
-            try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){ty_change_schedule, i});
+            try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){TY_CHANGE_SCHEDULE, i});
         }
     }
     const uint32_t chunks = ty_sched_chunks(&s->base.schedule);
     if (chunks > 1) {
-        try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){ty_change_chunks, 2});
+        try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){TY_CHANGE_CHUNKS, 2});
     }
     if (chunks > 2) { /* with one chunk it is another schedule */
-        try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){ty_change_chunks, -2});
+        try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){TY_CHANGE_CHUNKS, -2});
     }
 }
 
@@ -259,8 +259,8 @@ static int find(struct search *s, bool schedules)
         try_sharding(s);
         try_steps(s, TY_NEIGHBOUR_STACK, stack_steps, TY_COUNT(stack_steps));
         const int prefetch = (int)s->base.layout.framework.prefetch;
-        try_step(s, TY_NEIGHBOUR_STACK, (struct step){ty_change_prefetch, prefetch + 1});
-        try_step(s, TY_NEIGHBOUR_STACK, (struct step){ty_change_prefetch, prefetch - 1});
+        try_step(s, TY_NEIGHBOUR_STACK, (struct step){TY_CHANGE_PREFETCH, prefetch + 1});
+        try_step(s, TY_NEIGHBOUR_STACK, (struct step){TY_CHANGE_PREFETCH, prefetch - 1});
     }
     return s->rc;
 }

@@ -23,79 +23,45 @@
 
 /* ---- changes ---- */
 
-/* More of it only: less takes more memory. */
-static bool shard(struct ty_config *c, int to)
-{
-    return c->layout.zero < (uint32_t)to && ty_change_zero(c, to);
-}
-
-/* Kernels that write the scores are the large ones. */
-static bool flash_attention(struct ty_config *c, int to)
-{
-    return c->arch.attention < TY_ATTENTION_FLASH1 && ty_change_attention(c, to);
-}
-
-/* The schedule that holds least without splitting the backward. */
-static bool one_forward_one_backward(struct ty_config *c, int to)
-{
-    int index = 0;
-    (void)to;
-    return c->schedule.custom == NULL && ty_word_value(ty_sched_words, "1f1b", &index) &&
-           ty_change_schedule(c, index);
-}
-
-/* The one that folds two pipes of copies into a V of one. */
-static bool one_copy(struct ty_config *c, int to)
-{
-    const struct ty_sched *now = ty_sched_of(&c->schedule);
-    (void)to;
-    for (int i = 0; ty_schedules[i] != NULL && now->placement == TY_PLACE_TWO_WAY; i++) {
-        if (ty_schedules[i]->placement == TY_PLACE_V && ty_schedules[i]->pairs == now->pairs) {
-            return ty_change_schedule(c, i);
-        }
-    }
-    return false;
-}
-
 /* What changes, to what, and the key that says so. */
 static const struct {
-    ty_change_fn *make;
+    enum ty_change_kind kind;
     int to;
     const char *key;
 } changes[] = {
-    {flash_attention, TY_ATTENTION_FLASH2, "model.attention"},
-    {ty_change_norm, TY_FUSED, "model.norm"},
-    {ty_change_fused_loss, true, "framework.fused_loss"},
-    {ty_change_recompute_more, TY_RECOMPUTE_CORE, "layout.recompute"},
-    {ty_change_recompute_more, TY_RECOMPUTE_FFN, "layout.recompute"},
-    {ty_change_recompute_more, TY_RECOMPUTE_FULL, "layout.recompute"},
-    {ty_change_recompute_more, TY_RECOMPUTE_MOE_ACT, "layout.recompute"},
-    {ty_change_recompute_more, TY_RECOMPUTE_NORM | TY_RECOMPUTE_MLA_UP, "layout.recompute"},
-    {ty_change_recompute_more, TY_RECOMPUTE_MOE, "layout.recompute"},
-    {shard, 1, "layout.zero"},
-    {shard, 2, "layout.zero"},
-    {shard, 3, "layout.zero"},
-    {ty_change_offload, TY_OFFLOAD_ZERO_OFFLOAD, "layout.offload"},
-    {ty_change_offload, TY_OFFLOAD_ZERO3_OFFLOAD, "layout.offload"},
-    {ty_change_offload, TY_OFFLOAD_GEMINI, "layout.offload"},
-    {ty_change_offload, TY_OFFLOAD_ZERO_INFINITY, "layout.offload"},
-    {ty_change_offload_activations, TY_HOME_CPU, "layout.offload_activations"},
-    {ty_change_sequence_parallel, true, "layout.sequence_parallel"},
-    {ty_change_micro_batch, -2, "layout.micro_batch"},
-    {ty_change_tensor, 2, "layout.tensor"},
-    {ty_change_tensor, 4, "layout.tensor"},
-    {ty_change_tensor, 8, "layout.tensor"},
-    {ty_change_context, 2, "layout.context"},
-    {ty_change_context, 4, "layout.context"},
-    {ty_change_context, 8, "layout.context"},
-    {ty_change_expert, 2, "layout.expert"},
-    {ty_change_expert, 4, "layout.expert"},
-    {ty_change_expert, 8, "layout.expert"},
-    {ty_change_pipeline, 2, "layout.pipeline"},
-    {ty_change_pipeline, 4, "layout.pipeline"},
-    {ty_change_pipeline, 8, "layout.pipeline"},
-    {one_forward_one_backward, 0, "schedule.name"},
-    {one_copy, 0, "schedule.name"},
+    {TY_CHANGE_FLASH_ATTENTION, TY_ATTENTION_FLASH2, "model.attention"},
+    {TY_CHANGE_NORM, TY_FUSED, "model.norm"},
+    {TY_CHANGE_FUSED_LOSS, true, "framework.fused_loss"},
+    {TY_CHANGE_RECOMPUTE_MORE, TY_RECOMPUTE_CORE, "layout.recompute"},
+    {TY_CHANGE_RECOMPUTE_MORE, TY_RECOMPUTE_FFN, "layout.recompute"},
+    {TY_CHANGE_RECOMPUTE_MORE, TY_RECOMPUTE_FULL, "layout.recompute"},
+    {TY_CHANGE_RECOMPUTE_MORE, TY_RECOMPUTE_MOE_ACT, "layout.recompute"},
+    {TY_CHANGE_RECOMPUTE_MORE, TY_RECOMPUTE_NORM | TY_RECOMPUTE_MLA_UP, "layout.recompute"},
+    {TY_CHANGE_RECOMPUTE_MORE, TY_RECOMPUTE_MOE, "layout.recompute"},
+    {TY_CHANGE_MORE_ZERO, 1, "layout.zero"},
+    {TY_CHANGE_MORE_ZERO, 2, "layout.zero"},
+    {TY_CHANGE_MORE_ZERO, 3, "layout.zero"},
+    {TY_CHANGE_OFFLOAD, TY_OFFLOAD_ZERO_OFFLOAD, "layout.offload"},
+    {TY_CHANGE_OFFLOAD, TY_OFFLOAD_ZERO3_OFFLOAD, "layout.offload"},
+    {TY_CHANGE_OFFLOAD, TY_OFFLOAD_GEMINI, "layout.offload"},
+    {TY_CHANGE_OFFLOAD, TY_OFFLOAD_ZERO_INFINITY, "layout.offload"},
+    {TY_CHANGE_OFFLOAD_ACTIVATIONS, TY_HOME_CPU, "layout.offload_activations"},
+    {TY_CHANGE_SEQUENCE_PARALLEL, true, "layout.sequence_parallel"},
+    {TY_CHANGE_MICRO_BATCH, -2, "layout.micro_batch"},
+    {TY_CHANGE_TENSOR, 2, "layout.tensor"},
+    {TY_CHANGE_TENSOR, 4, "layout.tensor"},
+    {TY_CHANGE_TENSOR, 8, "layout.tensor"},
+    {TY_CHANGE_CONTEXT, 2, "layout.context"},
+    {TY_CHANGE_CONTEXT, 4, "layout.context"},
+    {TY_CHANGE_CONTEXT, 8, "layout.context"},
+    {TY_CHANGE_EXPERT, 2, "layout.expert"},
+    {TY_CHANGE_EXPERT, 4, "layout.expert"},
+    {TY_CHANGE_EXPERT, 8, "layout.expert"},
+    {TY_CHANGE_PIPELINE, 2, "layout.pipeline"},
+    {TY_CHANGE_PIPELINE, 4, "layout.pipeline"},
+    {TY_CHANGE_PIPELINE, 8, "layout.pipeline"},
+    {TY_CHANGE_ONE_F_ONE_B, 0, "schedule.name"},
+    {TY_CHANGE_V_FOR_TWO_WAY, 0, "schedule.name"},
 };
 #define N_CHANGES TY_COUNT(changes)
 
@@ -182,11 +148,11 @@ static int try_plan(struct search *s, struct ty_config *c, struct ty_remedy *r)
 }
 
 /* Makes a change in a copy. 1: it applies, 0, or TY_ENOMEM. */
-static int make_change(const struct search *s, ty_change_fn *make, int to, struct ty_config *c,
-                       struct ty_remedy *r)
+static int make_change(const struct search *s, enum ty_change_kind kind, int to,
+                       struct ty_config *c, struct ty_remedy *r)
 {
     struct ty_config before = *c;
-    if (!make(c, to)) {
+    if (!ty_change_make(c, kind, to)) {
         return 0;
     }
     const int rc = ty_change_note(&r->change, &before, c, s->arena);
@@ -199,12 +165,12 @@ static int try_set(struct search *s, size_t i, size_t k, int share, struct ty_re
 {
     struct ty_config changed = s->alone;
     *remedy = (struct ty_remedy){.peak_B = 0};
-    int rc = make_change(s, changes[i].make, changes[i].to, &changed, remedy);
+    int rc = make_change(s, changes[i].kind, changes[i].to, &changed, remedy);
     if (rc > 0 && i != k) {
-        rc = make_change(s, changes[k].make, changes[k].to, &changed, remedy);
+        rc = make_change(s, changes[k].kind, changes[k].to, &changed, remedy);
     }
     if (rc > 0 && share < 100) {
-        rc = make_change(s, ty_change_offload_share, share, &changed, remedy);
+        rc = make_change(s, TY_CHANGE_OFFLOAD_SHARE, share, &changed, remedy);
     }
     return rc > 0 ? try_plan(s, &changed, remedy) : rc;
 }
@@ -218,8 +184,8 @@ static void add(struct ty_remedies *out, const struct ty_remedy *remedy, double 
 
 static bool is_zero_offload(size_t i, size_t k)
 {
-    const size_t which = changes[i].make == ty_change_offload ? i : k;
-    return changes[which].make == ty_change_offload && changes[which].to == TY_OFFLOAD_ZERO_OFFLOAD;
+    const size_t which = changes[i].kind == TY_CHANGE_OFFLOAD ? i : k;
+    return changes[which].kind == TY_CHANGE_OFFLOAD && changes[which].to == TY_OFFLOAD_ZERO_OFFLOAD;
 }
 
 /* Adds the plan when its verdict is better and it is faster than `limit`; where its optimizer
@@ -264,7 +230,7 @@ static int fastest_first(const void *first, const void *second)
 
 static bool leaves_the_gpu(size_t i)
 {
-    return changes[i].make == ty_change_offload || changes[i].make == ty_change_offload_activations;
+    return changes[i].kind == TY_CHANGE_OFFLOAD || changes[i].kind == TY_CHANGE_OFFLOAD_ACTIVATIONS;
 }
 
 static int try_alone(struct search *s, struct ty_remedies *out)
