@@ -37,25 +37,24 @@
 
 #define DEFAULT_MODEL    "llama3-8b"
 #define DEFAULT_CLUSTER  "dgx-h100"
-#define SEQUENCE_MOST    8192u /* tokens: what a first run is about, also of models that read more */
+#define SEQUENCE_MOST    8192u /* tokens: enough for a first run of models that read more */
 #define NODES_MOST       4096u
 #define LAVISH           4u /* times the fewest nodes */
 #define NAMES_MAX        64u
 #define COMMENT_COLUMN   32u
-#define TENSOR_MOST      8u /* beyond, matrices are too narrow for a GPU, on any machine we know */
-#define TENSOR_SPARSE    2u /* the same where the wide ones are experts' */
+#define TENSOR_MOST      8u /* with more, matrices are too narrow for a GPU */
+#define TENSOR_SPARSE    2u /* the same for models with experts */
 #define MICRO_BATCH_MOST 8u
 #define PER_STAGE        4u /* micro-batches for each stage: idle a fifth at most */
 
 /* The contents of a run file. */
 struct job {
-    const char *file;     /* what it will be called: paths in it count from there */
-    const char *cluster;  /* preset; NULL: spelled out */
-    const char *gpu;      /* else: its preset ... */
-    const char *links[3]; /* ... and links: values of nvlink_bandwidth, nics_per_node and
-                              * nic_bandwidth */
+    const char *file;     /* its name: paths in it count from there */
+    const char *cluster;  /* preset; NULL: spelled out around `gpu` */
+    const char *gpu;      /* preset */
+    const char *links[3]; /* values of nvlink_bandwidth, nics_per_node and nic_bandwidth */
     const char *model;    /* preset, or a Hugging Face file */
-    bool from_file;       /* the latter */
+    bool from_file;       /* model is a file */
     bool half;            /* fp16, where a GPU has no bf16 */
     uint32_t whole_node;  /* GPUs that a node of the cluster has */
     uint32_t nodes, per_node;
@@ -393,6 +392,12 @@ static int no_cluster(const char *word, struct ty_err *err)
     const char *names[NAMES_MAX];
     char hint[TY_SUGGESTION];
     const size_t n = add_names(ty_gpu_presets, names, add_names(ty_cluster_presets, names, 0));
+    if (is_named(ty_gpu_presets, word)) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--cluster %s: no cluster preset has this GPU, so its links are not known; "
+                       "write another one, then change cluster.gpu and the links in the run file",
+                       word);
+    }
     return ty_fail(err, TY_EUSAGE,
                    "--cluster %.200s: neither a cluster nor a GPU; write one of \"trainyard list "
                    "clusters\", or of \"trainyard list gpus\" for a cluster of your own%s",
@@ -429,7 +434,8 @@ static int find_model(struct job *job, const char *word, struct ty_arena *arena,
     return job->model == NULL ? ty_fail_memory(err) : ty_arch_huggingface(arena, word, &model, err);
 }
 
-/* The first machine we know that has the GPU: its links are where a machine of one's own begins. */
+/* Returns the first cluster preset that has a GPU, or NULL. Its links are where a machine of one's
+ * own begins. */
 static const char *machine_with(const char *gpu)
 {
     const struct ty_preset *p = ty_cluster_presets;

@@ -43,7 +43,11 @@ def judge(test, folder, name, *words):
 
 
 def every_pair(test, folder):
+    alone = test.call(None, "init", "--cluster", "h100-pcie")
+    test.check("a GPU that no cluster has is refused", alone.returncode == 2
+               and "no cluster preset has this GPU" in alone.stderr, alone)
     models, machines = names(test, "models"), names(test, "clusters") + names(test, "gpus")
+    machines.remove("h100-pcie")
     for i, model in enumerate(models):
         for k, machine in enumerate(machines):
             if WHOLE or (i + 3 * k) % 23 == 0:
