@@ -25,7 +25,7 @@ KINDS = [
 KNOWN = {  # where else a name may stand
     "ring": ["topology/collectives/ring_ll.c", "topology/collectives/ring_ll128.c"],  # its messages
     "tree": ["topology/collectives/tree_ll.c"],
-    "1f1b": ["model/schedule/schedule.c", "sim/search/remedy.c"],  # the default; holds little
+    "1f1b": ["model/schedule/schedule.c", "sim/search/change.c"],  # the default; holds little
     "pipedream-2bw": ["model/lower/lower.c"],  # what a message names in place of pipedream
     "dgx-h100": ["sim/search/init.c"],  # defaults of init
     "llama3-8b": ["sim/search/init.c"],

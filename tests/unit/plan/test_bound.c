@@ -172,4 +172,4 @@ END_TEST
 TY_SUITE("bound", no_simulation_is_faster_than_its_bound,
          bounds_of_a_grid_lie_close_below_its_simulations,
          reductions_count_whichever_gpus_of_a_node_they_are_between,
-         where_nothing_is_known_there_is_no_bound)
+         a_bound_holds_for_several_steps, where_nothing_is_known_there_is_no_bound)
