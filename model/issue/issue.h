@@ -5,52 +5,15 @@
  * the least time that a unit takes. Neither knows an order of its own.
  *
  * A sink hears of an operator by its number in the list of its unit, of a kernel by the pass of the
- * operator (enum ty_op_pass), of a collective by its slot (TY_COMM_PLACE and those behind it).
+ * operator (enum ty_op_pass), of a collective by its slot (model/price/price.h).
  * Computation runs on one stream, collectives on those of their groups, each in the order of issue.
  * Across streams operations wait for events (events.h): a kernel for all events in `need`, which
  * it takes out of the list; a collective for what enum ty_issuer_after says. */
 #ifndef TY_ISSUE_H
 #define TY_ISSUE_H
 
-#include "model/block/block.h"
 #include "model/issue/events.h"
-
-/* What is computed of an operator: in the order of struct ty_op_costs. A full backward pass runs
- * DGRAD and, where a collective overlaps it, WGRAD; a split one INPUT and WEIGHT. */
-enum ty_op_pass {
-    TY_OP_FORWARD,
-    TY_OP_DGRAD,
-    TY_OP_WGRAD,
-    TY_OP_RECOMPUTE,
-    TY_OP_INPUT,
-    TY_OP_WEIGHT,
-    TY_N_OP_PASSES
-};
-static inline struct ty_cost ty_op_cost(const struct ty_op_costs *costs, enum ty_op_pass pass)
-{
-    return (&costs->forward)[pass];
-}
-
-/* The collectives of an operator are numbered: item i of place p is TY_COMM_PLACE +
- * p * TY_PLACE_COMMS + i, block k of the steps of direction d is TY_COMM_BLOCK +
- * d * TY_STEP_BLOCKS + k. */
-enum {
-    TY_COMM_PLACE,
-    /* [4] messages of a ring: forward; backward the first, a middle one, the last */
-    TY_COMM_ROUND = TY_COMM_PLACE + TY_N_COMM_PLACES * TY_PLACE_COMMS,
-    /* [directions][TY_STEP_BLOCKS] brought for a step; [directions] sums of its results */
-    TY_COMM_BLOCK = TY_COMM_ROUND + 4,
-    TY_COMM_SUM = TY_COMM_BLOCK + (TY_WGRAD + 1) * TY_STEP_BLOCKS,
-    /* [2] shares of pieces: forward, backward */
-    TY_COMM_SHARE = TY_COMM_SUM + TY_WGRAD + 1,
-    /* [TY_OP_GRADS] of weight gradients */
-    TY_COMM_GRAD = TY_COMM_SHARE + 2,
-    TY_OP_COMMS = TY_COMM_GRAD + TY_OP_GRADS
-};
-static inline uint32_t ty_comm_place(enum ty_comm_place place, uint32_t item)
-{
-    return TY_COMM_PLACE + (uint32_t)place * TY_PLACE_COMMS + item;
-}
+#include "model/price/price.h"
 
 /* What a collective waits for besides those before it on its stream. */
 enum ty_issuer_after {
@@ -117,13 +80,5 @@ uint8_t ty_issuer_grads_event(const struct ty_layout *layout);
 
 /* Whether a woven backward of a unit is cut behind some collective. */
 bool ty_issuer_cuts(const struct ty_unit_ops *ops, const struct ty_layout *layout);
-
-/* Whether the weight gradient is a computation of its own, because a collective overlaps it. */
-static inline bool ty_issuer_splits_wgrad(const struct ty_unit_op *op)
-{
-    return op->column || op->pieces.n > 0;
-}
-/* Whether an operator runs in pieces in a pass. */
-bool ty_issuer_in_pieces(const struct ty_unit_op *op, enum ty_op_pass pass);
 
 #endif

@@ -222,25 +222,6 @@ static void rounds(struct ty_issuer *is, uint32_t i, enum ty_op_pass pass, bool 
 
 /* ---- pieces ---- */
 
-bool ty_issuer_in_pieces(const struct ty_unit_op *op, enum ty_op_pass pass)
-{
-    bool again = false;
-    switch (pass) {
-    case TY_OP_FORWARD:
-        return op->pieces.n > 0;
-    case TY_OP_RECOMPUTE:
-        for (uint32_t k = 0; k < op->n_kernels; k++) {
-            again = again || (ty_kernel_is_product(&op->kernel[k]) && (op->again >> k & 1u) != 0);
-        }
-        return op->pieces.n > 0 && again;
-    case TY_OP_DGRAD:
-    case TY_OP_INPUT:
-        return op->pieces.n > 0 && op->pieces.scatters;
-    default:
-        return false;
-    }
-}
-
 /* A share to the next tensor rank, from the one before. */
 static void pass_share(struct ty_issuer *is, uint32_t i, bool back, enum ty_issuer_after after)
 {
@@ -304,8 +285,7 @@ static void bring(struct ty_issuer *is, uint32_t i, enum ty_direction way, uint3
 {
     const struct ty_op_steps *steps = &op_at(is, i)->steps;
     for (uint32_t k = 0; k < TY_STEP_BLOCKS && step < steps->n; k++) {
-        put_move(is, i, TY_COMM_BLOCK + (uint32_t)way * TY_STEP_BLOCKS + k, &steps->block[way][k],
-                 step);
+        put_move(is, i, ty_comm_step(way, k), &steps->block[way][k], step);
     }
 }
 
@@ -333,7 +313,7 @@ static void steps(struct ty_issuer *is, uint32_t i, enum ty_direction way, enum 
         bring(is, i, way, step + 1);
         need_step(is, all, way, step);
         compute(is, i, pass, 0);
-        put_move(is, i, TY_COMM_SUM + (uint32_t)way, sum, step);
+        put_move(is, i, ty_comm_step(way, TY_STEP_BLOCKS), sum, step);
     }
     if (sum->bytes > 0) { /* on one stream: the last is behind the others */
         ty_issuer_need(is, step_event(sum, all->n - 1));
@@ -383,7 +363,7 @@ static void work(struct ty_issuer *is, uint32_t i, enum ty_op_pass pass)
     const bool back = pass == TY_OP_DGRAD || pass == TY_OP_INPUT;
     if (op->steps.n > 0) {
         steps(is, i, back ? TY_DGRAD : TY_FORWARD, pass);
-    } else if (ty_issuer_in_pieces(op, pass)) {
+    } else if (ty_op_in_pieces(op, pass)) {
         pieces(is, i, pass, back);
     } else if (op->rounds.n == 0) {
         compute(is, i, pass, 0);
@@ -447,7 +427,7 @@ static void delayed_op(struct ty_issuer *is, uint32_t i)
 static void whole_op(struct ty_issuer *is, uint32_t i)
 {
     const struct ty_unit_op *op = op_at(is, i);
-    const bool split = ty_issuer_splits_wgrad(op), rows = pass_by(is, op);
+    const bool split = ty_op_splits_wgrad(op), rows = pass_by(is, op);
     await(is, comms(is, i, TY_BEFORE_DGRAD));
     const uint32_t gathered = comms(is, i, TY_BEFORE_WGRAD);
     work(is, i, TY_OP_DGRAD);

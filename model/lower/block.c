@@ -105,7 +105,7 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
 {
     struct ty_block block = {.n_ops = 0};
     struct ty_tensors tensors;
-    ty_memory_tensors(l->units, &tensors);
+    ty_memory_tensors(l->prices->units, &tensors);
     const double held = all_units(l, want->v, &tensors, TY_LIFE_KEPT);
     const double again = all_units(l, want->v, &tensors, TY_LIFE_RECOMPUTED);
     const uint32_t stages = ty_sched_stages(&l->shape);
@@ -223,7 +223,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 static bool has_input_part(const struct ty_lowering *l, const struct ty_vstage *v)
 {
     for (uint32_t u = 0; u < v->n_units; u++) {
-        const struct ty_unit_ops *ops = &l->units->kind[v->units[u].kind];
+        const struct ty_unit_ops *ops = &l->prices->units->kind[v->units[u].kind];
         for (uint32_t i = 0; i < ops->n; i++) {
             if (!ops->op[i].first) {
                 return true;

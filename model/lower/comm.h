@@ -2,8 +2,7 @@
 #ifndef TY_MODEL_LOWER_COMM_H
 #define TY_MODEL_LOWER_COMM_H
 
-#include "sim/core/program/program.h"
-#include "topology/collectives/exchange.h"
+#include "model/price/price.h"
 
 struct ty_lowering;
 
@@ -27,16 +26,11 @@ void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty
                     const struct ty_coll_cost *cost);
 
 struct ty_collective {
-    enum ty_coll coll;
+    struct ty_priced_comm what;   /* bytes: as they are shown; exchanges are priced by themselves */
     const struct ty_reach *reach; /* [members] */
-    double bytes;
-    double calls;  /* one after the other, drawn as one */
-    uint32_t root; /* as struct ty_reach has it */
+    uint32_t root;                /* as struct ty_reach has it */
     struct ty_route route;
-    const char *name;                   /* NULL: that of the collective */
-    const struct ty_exchange *exchange; /* in its place; NULL: none */
-    const struct ty_member_load *load;  /* [members]: it is that of so many rows; NULL: as it is */
-    bool copied;                        /* by copy engines, which slow nothing down */
+    const struct ty_member_load *load; /* [members]: it is that of so many rows; NULL: as it is */
 };
 
 /* members.c: costs of all members into l->cost_of, durations into dur[members]; whether they are

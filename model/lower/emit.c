@@ -162,9 +162,9 @@ static void put_compute(void *to, uint32_t i, enum ty_op_pass pass, uint32_t nth
         unit->routed != NULL ? &unit->routed->slice[slice][i] : &l->emit.kinds->op[unit->kind][i];
     const uint16_t kind =
         nth == 0 ? kinds->kind[pass] : (uint16_t)(kinds->next[pass] + (nth - 1) * kinds->apart);
-    assert(kind != TY_NONE || ty_issuer_in_pieces(&l->units->kind[unit->kind].op[i], pass));
+    assert(kind != TY_NONE || ty_op_in_pieces(&l->prices->units->kind[unit->kind].op[i], pass));
     if (kind != TY_NONE) {
-        ty_lower_compute(l, kind, unit->layer, l->units->kind[unit->kind].op[i].part,
+        ty_lower_compute(l, kind, unit->layer, l->prices->units->kind[unit->kind].op[i].part,
                          TY_EVENT_COMPUTE);
     }
 }
@@ -192,14 +192,13 @@ static void put_collective(void *to, const struct ty_issuer_comm *comm)
 {
     struct ty_lowering *l = to;
     const struct ty_unit *unit = l->emit.unit;
-    const struct ty_unit_op *op = &l->units->kind[unit->kind].op[comm->op];
+    const struct ty_unit_op *op = &l->prices->units->kind[unit->kind].op[comm->op];
     const uint16_t *kinds =
         unit->routed != NULL ? unit->routed->comm[comm->op] : l->here.comm.op[unit->kind][comm->op];
+    struct ty_priced_comm priced;
     const bool exchange =
-        comm->slot < TY_COMM_ROUND &&
-        op->comms[comm->slot / TY_PLACE_COMMS].item[comm->slot % TY_PLACE_COMMS].exchange.tokens >
-            0;
-    const uint16_t kind = kinds[comm->slot] + (l->emit.issuer.woven && exchange);
+        l->emit.issuer.woven && ty_price_slot(op, comm->slot, &priced) && priced.exchange != NULL;
+    const uint16_t kind = kinds[comm->slot] + exchange;
     uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE, comm->behind};
     const uint32_t n = comm->after == TY_AFTER_INPUT     ? input(l, waits)
                        : comm->after == TY_AFTER_NOTHING ? 0
@@ -223,5 +222,5 @@ void ty_lower_part(struct ty_lowering *l, const struct ty_unit *unit, enum ty_pa
                    ty_issuer_part_fn *issue)
 {
     l->emit.unit = unit;
-    issue(&l->emit.issuer, &l->units->kind[unit->kind], part);
+    issue(&l->emit.issuer, &l->prices->units->kind[unit->kind], part);
 }

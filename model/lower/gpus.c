@@ -6,13 +6,33 @@
  *     stage 1   A A B B   member by member
  *     stage 2   A A B B   the kinds of stage 1 once more
  *
- * Costs are worked out once per generation (compute.c), kinds made once per mix of them. */
+ * Prices are worked out once per generation (model/price), kinds made once per mix of them. */
 #include "model/lower/internal.h"
 
 #include <assert.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct ty_compute_costs) % sizeof(struct ty_cost) == 0, "costs only");
+int ty_lower_price(struct ty_lowering *l)
+{
+    struct ty_price_list of = {.cluster = l->in->cluster,
+                               .arch = l->in->arch,
+                               .layout = l->in->layout,
+                               .slices = l->shape.slices};
+    struct ty_prices *prices = ty_arena_array(l->arena, struct ty_prices, 1);
+    struct ty_units *units = ty_price_book_units(l->in->book, of.slices > 1 ? 2 : 1, l->arena);
+    if (prices == NULL || units == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        of.reach[g] = l->group[g].at;
+    }
+    of.used[0] = ty_exceptions_n_generations(of.cluster) == 1;
+    for (uint32_t rank = 0; !of.used[0] && rank < l->out->grid.n_ranks; rank++) {
+        of.used[ty_lower_generation(l, rank)] = true;
+    }
+    l->prices = prices;
+    return ty_prices_make(prices, &of, units, l->arena, l->b.err);
+}
 
 uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank)
 {
@@ -47,15 +67,15 @@ void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind 
 }
 
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
-                               enum ty_phase phase, const struct ty_cost *cost, size_t stride)
+                               enum ty_phase phase, const struct ty_cost *cost)
 {
     const struct ty_gpu_mix *mix = l->here.gpus;
     struct ty_kind kind = {.name = name, .category = (uint8_t)category, .phase = (uint8_t)phase};
     ty_ps dur[TY_GENERATIONS_MAX] = {0};
     for (uint32_t k = 0; k < mix->n_used; k++) {
-        dur[k] = ty_lower_ps(l, cost[mix->used[k] * stride].seconds);
+        dur[k] = ty_lower_ps(l, cost[mix->used[k]].seconds);
     }
-    kind.flops = cost[mix->used[0] * stride].flops;
+    kind.flops = cost[mix->used[0]].flops;
     ty_lower_durations(l, dur, &kind);
     return ty_lower_add_kind(l, &kind);
 }
@@ -68,66 +88,52 @@ uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
         cost[g] =
             ty_adam_cost(&ty_exceptions_cluster(l->in->cluster, g)->gpu, l->in->layout, params);
     }
-    return ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost, 1);
+    return ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost);
 }
 
 /* ---- the kinds of a slice ---- */
 
-static uint16_t kind(struct ty_lowering *l, const char *name, enum ty_category category,
-                     enum ty_phase phase, const struct ty_cost *cost)
-{
-    const size_t row = sizeof(struct ty_compute_costs) / sizeof(struct ty_cost);
-    return ty_lower_compute_kind(l, name, category, phase, cost, (size_t)2 * l->shape.slices * row);
-}
+/* Operators of a kind of unit, in a slice; by: what layers take in a slot in which a forward and a
+ * backward overlap, over what they take alone. Ends are at the edges of a pipeline and do not
+ * stretch. */
+struct pricing {
+    struct ty_lowering *l;
+    struct ty_price_at at;
+    double by;
+};
 
-/* What traces call an operator in a pass. */
-static uint16_t pass_kind(struct ty_lowering *l, const struct ty_unit_op *op, enum ty_op_pass pass,
-                          const struct ty_cost *cost)
+/* A pass of an operator, as traces call it. */
+static uint16_t pass_kind(const struct pricing *p, enum ty_op_pass pass, uint32_t nth)
 {
-    switch (pass) {
-    case TY_OP_FORWARD:
-        return kind(l, op->name, TY_CAT_FORWARD, TY_PHASE_FORWARD, cost);
-    case TY_OP_RECOMPUTE:
-        return kind(l, op->name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, cost);
-    case TY_OP_DGRAD:
-        return kind(l, op->backward, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, cost);
-    case TY_OP_WGRAD:
-        return kind(l, op->weight, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, cost);
-    case TY_OP_INPUT:
-        return kind(l, op->backward, TY_CAT_DGRAD, TY_PHASE_DGRAD, cost);
-    default:
-        return kind(l, op->weight, TY_CAT_WGRAD, TY_PHASE_WGRAD, cost);
+    static const struct {
+        enum ty_category category;
+        enum ty_phase phase;
+    } rows[TY_N_OP_PASSES] = {[TY_OP_FORWARD] = {TY_CAT_FORWARD, TY_PHASE_FORWARD},
+                              [TY_OP_RECOMPUTE] = {TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD},
+                              [TY_OP_DGRAD] = {TY_CAT_BACKWARD, TY_PHASE_BACKWARD},
+                              [TY_OP_WGRAD] = {TY_CAT_BACKWARD, TY_PHASE_BACKWARD},
+                              [TY_OP_INPUT] = {TY_CAT_DGRAD, TY_PHASE_DGRAD},
+                              [TY_OP_WEIGHT] = {TY_CAT_WGRAD, TY_PHASE_WGRAD}};
+    const struct ty_unit_op *op = &p->l->prices->units->kind[p->at.unit].op[p->at.op];
+    const bool forward = pass == TY_OP_FORWARD || pass == TY_OP_RECOMPUTE;
+    const bool weight = pass == TY_OP_WGRAD || pass == TY_OP_WEIGHT;
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    struct ty_price_at at = p->at;
+    at.pass = pass;
+    at.nth = nth;
+    for (uint32_t k = 0; k < p->l->here.gpus->n_used; k++) {
+        at.generation = p->l->here.gpus->used[k];
+        cost[at.generation] = ty_price_pass(p->l->prices, &at, p->by);
     }
+    return ty_lower_compute_kind(p->l,
+                                 forward  ? op->name
+                                 : weight ? op->weight
+                                          : op->backward,
+                                 rows[pass].category, rows[pass].phase, cost);
 }
 
 /* Passes that consist of rounds or pieces where the operator does. */
 static const enum ty_op_pass parted[] = {TY_OP_FORWARD, TY_OP_RECOMPUTE, TY_OP_DGRAD, TY_OP_INPUT};
-
-/* All passes of one operator, in one piece, of its first round or of each of its steps; whole: both
- * gradients as one, where they are. */
-static struct ty_op_kinds op_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
-                                   const struct ty_op_costs *cost, const struct ty_cost *whole)
-{
-    struct ty_op_kinds k;
-    memset(&k, 0xff, sizeof(k)); /* TY_NONE */
-    k.apart = 0;
-    const bool split = ty_issuer_splits_wgrad(op);
-    k.kind[TY_OP_FORWARD] = pass_kind(l, op, TY_OP_FORWARD, &cost->forward);
-    if (op->again != 0) {
-        k.kind[TY_OP_RECOMPUTE] = pass_kind(l, op, TY_OP_RECOMPUTE, &cost->recompute);
-    }
-    k.kind[TY_OP_DGRAD] = pass_kind(l, op, TY_OP_DGRAD, split ? &cost->dgrad : whole);
-    if (split) {
-        k.kind[TY_OP_WGRAD] = pass_kind(l, op, TY_OP_WGRAD, &cost->wgrad);
-    }
-    if (!op->first) {
-        k.kind[TY_OP_INPUT] = pass_kind(l, op, TY_OP_INPUT, &cost->input);
-    }
-    if (op->weight != NULL) {
-        k.kind[TY_OP_WEIGHT] = pass_kind(l, op, TY_OP_WEIGHT, op->first ? whole : &cost->weight);
-    }
-    return k;
-}
 
 /* Takes the work of a kind from the members that have none in round `round` of an uneven ring:
  * those at earlier places of it. */
@@ -150,61 +156,59 @@ static void idle_early(struct ty_lowering *l, uint16_t number, const struct ty_u
 
 /* Kinds of the second round and those after it: one for all, or one each where members differ in
  * how many rounds they have work. */
-static void round_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
-                        const struct ty_op_costs *next, struct ty_op_kinds *k)
+static void round_kinds(const struct pricing *p, const struct ty_unit_op *op, struct ty_op_kinds *k)
 {
     const uint32_t n = op->rounds.uneven ? op->rounds.n - 1 : 1;
     k->apart = op->rounds.uneven ? TY_COUNT(parted) : 0;
     for (uint32_t round = 1; round <= n; round++) {
         uint16_t kinds[TY_COUNT(parted)];
         for (size_t i = 0; i < TY_COUNT(parted); i++) {
-            kinds[i] = pass_kind(l, op, parted[i], &(&next->forward)[parted[i]]);
+            kinds[i] = pass_kind(p, parted[i], round);
             k->next[parted[i]] = round == 1 ? kinds[i] : k->next[parted[i]];
         }
-        for (size_t i = 0; op->rounds.uneven && i < TY_COUNT(kinds) && l->b.code == 0; i++) {
-            idle_early(l, kinds[i], op, round);
+        for (size_t i = 0; op->rounds.uneven && i < TY_COUNT(kinds) && p->l->b.code == 0; i++) {
+            idle_early(p->l, kinds[i], op, round);
         }
     }
 }
 
-/* Kinds of each piece of a product, and of what comes behind the last one. */
-static struct ty_op_kinds piece_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
-                                      const struct ty_op_costs *rest,
-                                      const struct ty_op_costs *piece)
+/* Kinds of each piece of a product; of what comes behind the last one some may be nothing. */
+static void piece_kinds(const struct pricing *p, const struct ty_unit_op *op, struct ty_op_kinds *k)
 {
-    struct ty_op_kinds k = op_kinds(l, op, rest, NULL);
+    struct ty_price_at at = p->at;
+    at.generation = p->l->here.gpus->used[0];
     for (size_t i = 0; i < TY_COUNT(parted); i++) {
-        const enum ty_op_pass pass = parted[i];
-        if (ty_issuer_in_pieces(op, pass)) {
-            k.next[pass] = pass_kind(l, op, pass, &(&piece->forward)[pass]);
-            k.kind[pass] = ty_op_cost(rest, pass).seconds > 0 ? k.kind[pass] : TY_NONE;
+        at.pass = parted[i];
+        if (ty_op_in_pieces(op, at.pass)) {
+            const bool rest = ty_price_pass(p->l->prices, &at, p->by).seconds > 0;
+            k->next[at.pass] = pass_kind(p, at.pass, 1);
+            k->kind[at.pass] = rest ? k->kind[at.pass] : TY_NONE;
         }
     }
-    return k;
 }
 
-static void unit_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
-                       struct ty_compute_kinds *k)
+/* All passes of one operator. */
+static void op_kinds(const struct pricing *p, const struct ty_unit_op *op, struct ty_op_kinds *k)
 {
-    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
-        for (uint32_t i = 0; i < l->units->kind[u].n; i++) {
-            const struct ty_unit_op *op = &l->units->kind[u].op[i];
-            if (op->steps.n > 0) {
-                k->op[u][i] = op_kinds(l, op, &c->next[u][i], NULL);
-            } else if (op->pieces.n > 0) {
-                k->op[u][i] = piece_kinds(l, op, &c->first[u][i], &c->next[u][i]);
-            } else if (op->rounds.n == 0) {
-                k->op[u][i] = op_kinds(l, op, &c->op[u][i], &c->whole[u][i]);
-            } else {
-                k->op[u][i] = op_kinds(l, op, &c->first[u][i], &c->first[u][i].dgrad);
-                round_kinds(l, op, &c->next[u][i], &k->op[u][i]);
-            }
-        }
+    const bool has[TY_N_OP_PASSES] = {
+        [TY_OP_FORWARD] = true,     [TY_OP_RECOMPUTE] = op->again != 0,
+        [TY_OP_DGRAD] = true,       [TY_OP_WGRAD] = ty_op_splits_wgrad(op),
+        [TY_OP_INPUT] = !op->first, [TY_OP_WEIGHT] = op->weight != NULL};
+    static const enum ty_op_pass order[] = {TY_OP_FORWARD, TY_OP_RECOMPUTE, TY_OP_DGRAD,
+                                            TY_OP_WGRAD,   TY_OP_INPUT,     TY_OP_WEIGHT};
+    memset(k, 0xff, sizeof(*k)); /* TY_NONE */
+    k->apart = 0;
+    for (size_t i = 0; i < TY_COUNT(order); i++) {
+        k->kind[order[i]] = has[order[i]] ? pass_kind(p, order[i], 0) : TY_NONE;
+    }
+    if (op->rounds.n > 0) {
+        round_kinds(p, op, k);
+    } else if (op->pieces.n > 0) {
+        piece_kinds(p, op, k);
     }
 }
 
-static void host_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
-                       struct ty_compute_kinds *k)
+static void host_kinds(struct ty_lowering *l, struct ty_compute_kinds *k)
 {
     static const struct {
         enum ty_phase phase;
@@ -214,17 +218,27 @@ static void host_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
                 {TY_PHASE_DGRAD, TY_CAT_DGRAD},
                 {TY_PHASE_WGRAD, TY_CAT_WGRAD}};
     const bool none = l->in->layout->framework.pass_overhead <= 0 || l->shape.p == 1;
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
+        cost[g].seconds = l->prices->host_s[g];
+    }
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         k->host[rows[i].phase] =
-            none ? TY_NONE : kind(l, "host", rows[i].category, rows[i].phase, &c->host);
+            none ? TY_NONE
+                 : ty_lower_compute_kind(l, "host", rows[i].category, rows[i].phase, cost);
     }
 }
 
-static void slice_kinds(struct ty_lowering *l, uint32_t q, struct ty_compute_kinds *k)
+static void slice_kinds(struct ty_lowering *l, uint32_t q, double by, struct ty_compute_kinds *k)
 {
-    const struct ty_compute_costs *c = &l->costs[q];
-    unit_kinds(l, c, k);
-    host_kinds(l, c, k);
+    struct pricing p = {.l = l, .at = {.slice = q}, .by = by};
+    for (p.at.unit = 0; p.at.unit < TY_N_UNIT_KINDS; p.at.unit++) {
+        const struct ty_unit_ops *ops = &l->prices->units->kind[p.at.unit];
+        for (p.at.op = 0; p.at.op < ops->n; p.at.op++) {
+            op_kinds(&p, &ops->op[p.at.op], &k->op[p.at.unit][p.at.op]);
+        }
+    }
+    host_kinds(l, k);
 }
 
 static int mix_kinds(struct ty_lowering *l, struct ty_gpu_mix *mix)
@@ -236,10 +250,10 @@ static int mix_kinds(struct ty_lowering *l, struct ty_gpu_mix *mix)
     }
     l->here.gpus = mix;
     for (uint32_t q = 0; q < n; q++) {
-        slice_kinds(l, q, &mix->slice[q]);
+        slice_kinds(l, q, 1, &mix->slice[q]);
         mix->slice[n + q] = mix->slice[q];
         if (l->in->schedule->overlap_cost != 1) {
-            slice_kinds(l, n + q, &mix->slice[n + q]);
+            slice_kinds(l, q, l->in->schedule->overlap_cost, &mix->slice[n + q]);
         }
     }
     return 0;

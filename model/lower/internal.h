@@ -95,16 +95,6 @@ struct ty_compute_kinds {
     uint16_t host[TY_N_PHASES]; /* the GPU waits for its host before a pass; TY_NONE: it does not */
 };
 
-/* What they cost on one kind of GPU. Costs only: ty_lower_compute_kind steps from one GPU's to the
- * next by their number. */
-struct ty_compute_costs {
-    struct ty_op_costs op[TY_N_UNIT_KINDS][TY_UNIT_OPS];
-    struct ty_cost whole[TY_N_UNIT_KINDS][TY_UNIT_OPS]; /* input and weight gradient as one */
-    /* of operators in rounds: of the first, of another */
-    struct ty_op_costs first[TY_N_UNIT_KINDS][TY_UNIT_OPS], next[TY_N_UNIT_KINDS][TY_UNIT_OPS];
-    struct ty_cost host;
-};
-
 /* The kinds of GPU among the members of a gang, and the kinds of computation of gangs that are
  * alike in this. */
 struct ty_gpu_mix {
@@ -189,23 +179,17 @@ struct ty_lowering {
     const struct ty_sched *sched;
     struct ty_sched_shape shape;
     const struct ty_zero *zero;
-    const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
-    const struct ty_units *part;  /* the same, a slice of it at a time */
-    struct ty_grads grads;        /* of its units: which buckets they fill */
-    uint32_t most_members;        /* ranks of the largest gang */
-    uint32_t members;             /* ranks per gang, of the window where there is one: */
-    const struct ty_grid *seen;   /* its ranks; NULL: all are looked at */
-    uint32_t *node_of, n_nodes;   /* [nodes]: number among the n_nodes nodes of the window */
-    bool differs;                 /* there must be none: what it stands for is not alike */
+    const struct ty_prices *prices;
+    struct ty_grads grads;             /* of its units: which buckets they fill */
+    uint32_t most_members;             /* ranks of the largest gang */
+    uint32_t members;                  /* ranks per gang, of the window where there is one: */
+    const struct ty_grid *seen;        /* its ranks; NULL: all are looked at */
+    uint32_t *node_of, n_nodes;        /* [nodes]: number among the n_nodes nodes of the window */
+    bool differs;                      /* there must be none: what it stands for is not alike */
     struct ty_lower_stage_shape *like; /* [n_likes]; NULL: all pipeline ranks are of one shape */
     uint32_t *like_of, n_likes;        /* [p] */
     bool weaves;       /* passes of a slot run over each other; else one after the other: */
     size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
-
-    /* computation */
-    struct ty_compute_costs *costs; /* [generations][2 x slices]; of those that no rank has: zero */
-    struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer on the slowest GPU,
-                                                              * for generators */
 
     /* links */
     struct ty_lower_group group[TY_N_COMM_GROUPS];
@@ -269,7 +253,7 @@ static inline uint32_t ty_lower_vstage_of(const struct ty_lowering *l, const str
     return slot->direction * ty_sched_stages(&l->shape) + slot->stage;
 }
 
-/* compute.c: what computation costs on each kind of GPU. Needs the grid. */
+/* gpus.c: prices of the layout, as l->prices. Need the grid and where groups lie. */
 int ty_lower_price(struct ty_lowering *l);
 
 /* groups.c: groups, for each shape of a pipeline rank, and meetings, before any rank; those of
@@ -290,9 +274,9 @@ int ty_lower_gpus(struct ty_lowering *l);
 uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank);
 /* Durations of a kind from those on each GPU in use: [l->here.gpus->n_used]. */
 void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind *kind);
-/* A kind that costs cost[generation x stride]. */
+/* A kind that costs cost[generation]. */
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
-                               enum ty_phase phase, const struct ty_cost *cost, size_t stride);
+                               enum ty_phase phase, const struct ty_cost *cost);
 /* The optimizer step over so many parameters. */
 uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
 
@@ -315,11 +299,10 @@ bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct t
  * the builder; the kind returned then is never used. */
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
 /* A collective of a group, made once; what has a root has each member for it in turn. */
-uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_coll coll,
-                             enum ty_phase phase, double bytes);
+uint16_t ty_lower_group_kind(struct ty_lowering *l, const struct ty_priced_comm *what);
 /* What moves rows of experts, where members have different loads: [members]. `like`: as layers
  * share it, which is kept where it holds. */
-uint16_t ty_lower_loaded_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward,
+uint16_t ty_lower_loaded_kind(struct ty_lowering *l, const struct ty_priced_comm *what,
                               uint16_t like, const struct ty_member_load *load);
 /* A collective of equal members of several pipeline ranks. */
 struct ty_stages {

@@ -59,11 +59,11 @@ struct comm {
 static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind,
                     const struct ty_collective *c)
 {
-    if (c != NULL && c->copied) {
+    if (c != NULL && c->what.copied) {
         return 0;
     }
-    if (c != NULL && c->exchange != NULL) {
-        return ty_exchange_slows(cluster, c->exchange, kind->net_B > 0);
+    if (c != NULL && c->what.exchange != NULL) {
+        return ty_exchange_slows(cluster, c->what.exchange, kind->net_B > 0);
     }
     return kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
 }
@@ -110,7 +110,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, ty_lower_
     }
     const bool equal = ty_lower_price_members(l, c->collective, false, cost_of, arg, dur);
     ty_lower_sent(l, &kind);
-    kind.collective = c->collective != NULL ? ty_coll_name(c->collective->coll) : NULL;
+    kind.collective = c->collective != NULL ? ty_coll_name(c->collective->what.coll) : NULL;
     kind.algorithm = l->cost_of[0].algorithm != NULL ? l->cost_of[0].algorithm->name : NULL;
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;
@@ -118,53 +118,46 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, ty_lower_
     return ty_lower_add_kind(l, &kind);
 }
 
-static void price(const struct ty_lowering *l, const struct ty_collective *c, uint32_t member,
-                  const struct ty_coll_algorithm *algorithm, const struct ty_reach *reach,
-                  struct ty_coll_cost *out)
-{
-    const struct ty_member_load *load = c->load != NULL ? &c->load[member] : NULL;
-    if (c->copied) {
-        ty_coll_copy_cost(l->in->cluster, c->bytes, reach, out);
-    } else if (c->exchange != NULL) {
-        struct ty_exchange x = *c->exchange;
-        x.load = load != NULL ? load->rank : x.load;
-        x.node_load = load != NULL ? load->node : x.node_load;
-        ty_exchange_cost(l->in->cluster, &x, reach, out);
-    } else {
-        const double own = load != NULL ? load->own : 1;
-        ty_coll_cost(l->in->cluster, algorithm, c->coll, c->bytes * own, reach, out);
-    }
-}
-
 static void collective_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
                             bool alone, struct ty_coll_cost *out, double *seconds)
 {
     const struct ty_collective *c = arg;
-    const double times = c->calls * l->in->cluster->collectives.derate;
+    const double times = c->what.calls * l->in->cluster->collectives.derate;
     struct ty_reach reach = c->reach[member];
+    struct ty_priced_comm what = c->what;
+    struct ty_exchange loaded;
     reach.root = c->root;
-    price(l, c, member, NULL, &reach, out);
-    if (alone && reach.sharing > 1) { /* the library chooses once */
-        reach.sharing = 1;
-        price(l, c, member, out->algorithm, &reach, out);
+    if (c->load != NULL && what.exchange != NULL) {
+        loaded = *what.exchange;
+        loaded.load = c->load[member].rank;
+        loaded.node_load = c->load[member].node;
+        what.exchange = &loaded;
+    } else if (c->load != NULL) {
+        what.bytes *= c->load[member].own;
     }
-    *seconds = ty_coll_seconds(out) * times;
+    *seconds = ty_price_comm(l->in->cluster, &what, &reach, alone, out);
     out->latency_s *= times;
     /* A derate below one makes collectives faster, not what they take of links larger than it
      * is. */
-    out->transfer_s *= times > c->calls ? times : c->calls;
-    out->nvlink_B *= c->calls;
-    out->net_B *= c->calls;
+    out->transfer_s *= times > c->what.calls ? times : c->what.calls;
+    out->nvlink_B *= c->what.calls;
+    out->net_B *= c->what.calls;
 }
 
-static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum ty_category category,
-                                enum ty_phase phase, const struct ty_collective *c)
+/* What traces call a collective. */
+static const char *name_of(const struct ty_priced_comm *what)
 {
-    const struct comm comm = {c->name != NULL ? c->name : ty_coll_name(c->coll),
+    return what->name != NULL ? what->name : ty_coll_name(what->coll);
+}
+
+static uint16_t collective_kind(struct ty_lowering *l, const char *group,
+                                const struct ty_collective *c)
+{
+    const struct comm comm = {name_of(&c->what),
                               group,
-                              category,
-                              phase,
-                              c->bytes * c->calls,
+                              category_of[c->what.group],
+                              c->what.phase,
+                              c->what.bytes * c->what.calls,
                               c->reach[0],
                               c->route,
                               c};
@@ -172,41 +165,29 @@ static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum t
 }
 
 /* Layers are alike: a kind of this pipeline rank that was made before; negative: there is none. */
-static int known_kind(const struct ty_lowering *l, const char *group, enum ty_phase phase,
-                      const struct ty_collective *c)
+static int known_kind(const struct ty_lowering *l, const char *group,
+                      const struct ty_priced_comm *what)
 {
     const struct ty_program *p = l->b.program;
     for (uint32_t k = l->here.first_kind; k < p->n_kinds; k++) {
         const struct ty_kind *kind = &p->kinds[k];
-        if (kind->group == group && kind->phase == (uint8_t)phase &&
-            !(kind->bytes < c->bytes || kind->bytes > c->bytes) &&
-            strcmp(kind->name, c->name != NULL ? c->name : ty_coll_name(c->coll)) == 0) {
+        if (kind->group == group && kind->phase == (uint8_t)what->phase &&
+            !(kind->bytes < what->bytes || kind->bytes > what->bytes) &&
+            strcmp(kind->name, name_of(what)) == 0) {
             return (int)k;
         }
     }
     return -1;
 }
 
-/* Of a group of a gang: the kind that was made before, or a new one. */
-static uint16_t group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_phase phase,
-                           const struct ty_collective *c)
+uint16_t ty_lower_group_kind(struct ty_lowering *l, const struct ty_priced_comm *what)
 {
-    const char *name = l->b.program->groups[l->group[group].link].name;
-    const int known = known_kind(l, name, phase, c);
-    return known >= 0 ? (uint16_t)known : collective_kind(l, name, category_of[group], phase, c);
-}
-
-uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_coll coll,
-                             enum ty_phase phase, double bytes)
-{
-    const struct ty_lower_group *g = &l->group[group];
-    const struct ty_collective c = {.coll = coll,
-                                    .reach = g->reach,
-                                    .bytes = bytes,
-                                    .calls = 1,
-                                    .root = TY_ROOT_EACH,
-                                    .route = ty_route_group(g)};
-    return group_kind(l, group, phase, &c);
+    const struct ty_lower_group *g = &l->group[what->group];
+    const char *name = l->b.program->groups[g->link].name;
+    const int known = known_kind(l, name, what);
+    const struct ty_collective c = {
+        .what = *what, .reach = g->reach, .root = TY_ROOT_EACH, .route = ty_route_group(g)};
+    return known >= 0 ? (uint16_t)known : collective_kind(l, name, &c);
 }
 
 /* A message to or from a neighbouring stage: the wire occupies the sender, latency the receiver. */
@@ -259,16 +240,16 @@ static bool is_comm(const struct ty_op_comm *a, const struct ty_op_comm *b)
 static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm, bool forward)
 {
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
-        for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
-            for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
-                const struct ty_op_comms *comms = &l->part->kind[u].op[i].comms[place];
+        for (uint32_t i = 0; i < l->prices->part->kind[u].n; i++) {
+            for (enum ty_comm_place place = 0; place < TY_N_COMM_PLACES; place++) {
+                const struct ty_op_comms *comms = &l->prices->part->kind[u].op[i].comms[place];
                 for (uint32_t k = 0; k < comms->n; k++) {
                     const struct ty_op_comm *other = &comms->item[k];
                     if (other == comm) {
                         return -1;
                     }
                     if (forward == (place <= TY_AFTER_FORWARD) && is_comm(other, comm)) {
-                        return l->here.comm.op[u][i][ty_comm_place((enum ty_comm_place)place, k)];
+                        return l->here.comm.op[u][i][ty_comm_place(place, k)];
                     }
                 }
             }
@@ -277,123 +258,71 @@ static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm,
     return -1;
 }
 
-/* A collective of an operator; load: where members differ, else NULL. */
-static uint16_t made_comm(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward,
+/* A collective around an operator; load: where members differ, else NULL. */
+static uint16_t made_comm(struct ty_lowering *l, const struct ty_priced_comm *what,
                           const struct ty_member_load *load)
 {
-    const struct ty_lower_group *g = &l->group[comm->group];
-    const bool exchange = comm->exchange.tokens > 0;
+    const struct ty_lower_group *g = &l->group[what->group];
     const char *name = l->b.program->groups[g->link].name;
-    const enum ty_phase phase = forward ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD;
-    struct ty_exchange beside = comm->exchange;
     struct ty_collective c = {
-        .coll = exchange ? TY_COLL_ALL_TO_ALL : (enum ty_coll)comm->coll,
-        .reach = g->reach,
-        .bytes = exchange ? ty_exchange_bytes(&comm->exchange, g->reach[0].ranks) : comm->bytes,
-        .calls = comm->calls,
-        .route = ty_route_group(g),
-        .name = comm->name,
-        .exchange = exchange ? &comm->exchange : NULL,
-        .load = load};
-    const uint16_t kind = collective_kind(l, name, category_of[comm->group], phase, &c);
-    if (exchange && l->weaves) {
-        beside.overlapped = true;
-        c.exchange = &beside;
-        (void)collective_kind(l, name, category_of[comm->group], phase, &c);
+        .what = *what, .reach = g->reach, .route = ty_route_group(g), .load = load};
+    if (what->exchange == NULL) {
+        return collective_kind(l, name, &c);
+    }
+    struct ty_exchange overlapped = *what->exchange;
+    c.what.coll = TY_COLL_ALL_TO_ALL;
+    c.what.bytes = ty_exchange_bytes(what->exchange, g->reach[0].ranks);
+    const uint16_t kind = collective_kind(l, name, &c);
+    if (l->weaves) {
+        overlapped.overlapped = true;
+        c.what.exchange = &overlapped;
+        (void)collective_kind(l, name, &c);
     }
     return kind;
 }
 
-static uint16_t op_comm_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward)
-{
-    const int known = same_comm(l, comm, forward);
-    return known >= 0 ? (uint16_t)known : made_comm(l, comm, forward, NULL);
-}
-
-uint16_t ty_lower_loaded_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward,
+uint16_t ty_lower_loaded_kind(struct ty_lowering *l, const struct ty_priced_comm *what,
                               uint16_t like, const struct ty_member_load *load)
 {
     bool even = true;
     for (uint32_t m = 0; m < l->members; m++) {
         even = even && load[m].own == 1 && load[m].rank == 1 && load[m].node == 1;
     }
-    return even ? like : made_comm(l, comm, forward, load);
+    return even ? like : made_comm(l, what, load);
 }
 
-/* Shares of the tokens of a product in pieces; those of products of one size are alike. */
-static void copy_kinds(struct ty_lowering *l, const struct ty_op_pieces *pieces, uint16_t kind[2])
+/* Kinds of an operator's collectives in some slots. Those around it may be of several calls or
+ * exchanges; the others, where they are as large, are alike. */
+static void slot_kinds(struct ty_lowering *l, const struct ty_unit_op *op, uint32_t from,
+                       uint32_t to, uint16_t *kind)
 {
-    const struct ty_lower_group *g = &l->group[TY_GROUP_TENSOR];
-    const struct ty_collective c = {.coll = TY_COLL_SEND_RECV,
-                                    .reach = g->reach,
-                                    .bytes = pieces->share_B,
-                                    .calls = 1,
-                                    .route = ty_route_group(g),
-                                    .name = "copy",
-                                    .copied = true};
-    for (int back = 0; pieces->n > 0 && back < (pieces->scatters ? 2 : 1); back++) {
-        kind[back] =
-            group_kind(l, TY_GROUP_TENSOR, back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD, &c);
-    }
-}
-
-static void round_comm_kinds(struct ty_lowering *l, const struct ty_op_rounds *rounds,
-                             uint16_t kind[4])
-{
-    const double bytes[4] = {rounds->forward_B, rounds->first_B, rounds->middle_B, rounds->last_B};
-    for (uint32_t i = 0; rounds->n > 0 && i < 4; i++) {
-        kind[i] = ty_lower_group_kind(l, (enum ty_comm_group)rounds->group, TY_COLL_SEND_RECV,
-                                      i == 0 ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, bytes[i]);
-    }
-}
-
-static uint16_t move_kind(struct ty_lowering *l, const struct ty_op_move *move, enum ty_phase phase)
-{
-    return move->bytes > 0 ? ty_lower_group_kind(l, (enum ty_comm_group)move->group,
-                                                 (enum ty_coll)move->coll, phase, move->bytes)
-                           : TY_NONE;
-}
-
-/* What ranks of a grid say in the steps of an operator and about its weight gradients. */
-static void move_kinds(struct ty_lowering *l, const struct ty_unit_op *op, uint16_t *kind)
-{
-    for (enum ty_direction way = TY_FORWARD; way <= TY_WGRAD; way++) {
-        const enum ty_phase phase = way == TY_FORWARD ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD;
-        for (uint32_t k = 0; k < TY_STEP_BLOCKS; k++) {
-            kind[TY_COMM_BLOCK + (uint32_t)way * TY_STEP_BLOCKS + k] =
-                move_kind(l, &op->steps.block[way][k], phase);
+    for (uint32_t slot = from; slot < to; slot++) {
+        struct ty_priced_comm what;
+        kind[slot] = TY_NONE;
+        if (!ty_price_slot(op, slot, &what)) {
+            continue;
         }
-        kind[TY_COMM_SUM + (uint32_t)way] = move_kind(l, &op->steps.sum[way], phase);
-    }
-    for (uint32_t k = 0; k < TY_OP_GRADS; k++) {
-        kind[TY_COMM_GRAD + k] = move_kind(l, &op->grad[k], TY_PHASE_BACKWARD);
-    }
-}
-
-static void place_kinds(struct ty_lowering *l, const struct ty_unit_op *op, uint16_t *kind)
-{
-    for (enum ty_comm_place place = 0; place < TY_N_COMM_PLACES; place++) {
-        for (uint32_t k = 0; k < op->comms[place].n; k++) {
-            kind[ty_comm_place(place, k)] =
-                op_comm_kind(l, &op->comms[place].item[k], place <= TY_AFTER_FORWARD);
+        if (slot < TY_COMM_PLACE || slot >= TY_COMM_STEP) {
+            kind[slot] = ty_lower_group_kind(l, &what);
+            continue;
         }
+        const uint32_t place = (slot - TY_COMM_PLACE) / TY_PLACE_COMMS;
+        const int known =
+            same_comm(l, &op->comms[place].item[(slot - TY_COMM_PLACE) % TY_PLACE_COMMS],
+                      place <= TY_AFTER_FORWARD);
+        kind[slot] = known >= 0 ? (uint16_t)known : made_comm(l, &what, NULL);
     }
 }
 
-/* Those of all operators. */
+/* Those of all operators; what only ranks of a grid say comes last. */
 static void op_comm_kinds(struct ty_lowering *l)
 {
-    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
-        for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
-            const struct ty_unit_op *op = &l->part->kind[u].op[i];
-            copy_kinds(l, &op->pieces, &l->here.comm.op[u][i][TY_COMM_SHARE]);
-            round_comm_kinds(l, &op->rounds, &l->here.comm.op[u][i][TY_COMM_ROUND]);
-            place_kinds(l, op, l->here.comm.op[u][i]);
-        }
-    }
-    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS && ty_lower_is_mesh(l); u++) {
-        for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
-            move_kinds(l, &l->part->kind[u].op[i], l->here.comm.op[u][i]);
+    for (int grid = 0; grid < 2; grid++) {
+        for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+            for (uint32_t i = 0; i < l->prices->part->kind[u].n; i++) {
+                slot_kinds(l, &l->prices->part->kind[u].op[i], grid ? TY_COMM_STEP : 0,
+                           grid ? TY_OP_COMMS : TY_COMM_STEP, l->here.comm.op[u][i]);
+            }
         }
     }
 }
@@ -401,7 +330,7 @@ static void op_comm_kinds(struct ty_lowering *l)
 /* Bytes of the hidden states of one pass: of a micro-batch, or a slice of one. */
 static double hidden_bytes(const struct ty_lowering *l)
 {
-    return l->part->shard.tokens * l->part->shard.hidden *
+    return l->prices->part->shard.tokens * l->prices->part->shard.hidden *
            ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
 }
 
@@ -409,6 +338,14 @@ static double hidden_bytes(const struct ty_lowering *l)
 static bool are_neighbours(const struct ty_lowering *l, uint32_t peer)
 {
     return l->like == NULL || peer == l->here.rank + 1 || peer + 1 == l->here.rank;
+}
+
+static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                            double bytes)
+{
+    return ty_lower_group_kind(
+        l, &(struct ty_priced_comm){
+               .group = TY_GROUP_TENSOR, .coll = coll, .phase = phase, .bytes = bytes, .calls = 1});
 }
 
 static void message_kinds(struct ty_lowering *l)
@@ -431,11 +368,9 @@ static void message_kinds(struct ty_lowering *l)
         }
         /* forwards come from the previous rank, backwards from the next */
         const uint32_t from = back ? next : previous;
-        l->here.comm.gather[back] =
-            are_neighbours(l, from) && ty_lower_gathers_messages(l, from)
-                ? ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_GATHER, phase,
-                                      hidden_bytes(l))
-                : TY_NONE;
+        l->here.comm.gather[back] = are_neighbours(l, from) && ty_lower_gathers_messages(l, from)
+                                        ? tensor_kind(l, TY_COLL_ALL_GATHER, phase, hidden_bytes(l))
+                                        : TY_NONE;
     }
 }
 
@@ -456,26 +391,27 @@ static uint16_t norm_kind(struct ty_lowering *l, const struct ty_reach *at)
         return out_of_memory(l);
     }
     /* one fp32: nothing that a link would notice */
-    const struct ty_collective norm = {
-        .coll = TY_COLL_ALL_REDUCE, .reach = reaches, .bytes = 4, .calls = 1};
-    return collective_kind(l, l->in->layout->zero > 0 || l->like != NULL ? "world" : "mp",
-                           TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
+    const struct ty_collective norm = {.what = {.group = TY_GROUP_DATA,
+                                                .coll = TY_COLL_ALL_REDUCE,
+                                                .phase = TY_PHASE_STEP,
+                                                .bytes = 4,
+                                                .calls = 1},
+                                       .reach = reaches};
+    return collective_kind(l, l->in->layout->zero > 0 || l->like != NULL ? "world" : "mp", &norm);
 }
 
 uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
                               enum ty_coll coll, enum ty_phase phase, double bytes)
 {
-    struct ty_collective c = {.coll = coll,
-                              .bytes = bytes,
-                              .calls = 1,
-                              .route = {TY_ROUTE_STAGES, 0, stages->rank, stages->n, 1}};
-    const int known = known_kind(l, stages->name, phase, &c);
+    struct ty_collective c = {
+        .what = {.group = TY_GROUP_DATA, .coll = coll, .phase = phase, .bytes = bytes, .calls = 1},
+        .route = {TY_ROUTE_STAGES, 0, stages->rank, stages->n, 1}};
+    const int known = known_kind(l, stages->name, &c.what);
     if (known >= 0) {
         return (uint16_t)known;
     }
     c.reach = ty_lower_stages_reaches(l, stages);
-    return c.reach == NULL ? out_of_memory(l)
-                           : collective_kind(l, stages->name, TY_CAT_COMM_DATA, phase, &c);
+    return c.reach == NULL ? out_of_memory(l) : collective_kind(l, stages->name, &c);
 }
 
 /* An all-reduce between two pipeline ranks that hold copies of the same weights. */
@@ -509,7 +445,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     if (l->tied_meet != TY_NONE && ty_lower_alike(l, 0, l->here.rank)) {
         l->here.comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
                                       (double)l->in->arch->vocabulary * l->in->arch->hidden /
-                                          l->units->shard.ranks);
+                                          l->prices->units->shard.ranks);
     }
     if (l->mirror_meet != NULL) {
         l->here.comm.mirror = pair_kind(
@@ -520,9 +456,8 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     l->here.comm.norm_grads = TY_NONE;
     /* of weights that every tensor rank has: it sees part of the tokens */
     if (l->in->layout->sequence_parallel && plan->whole > 0) {
-        l->here.comm.norm_grads =
-            ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
-                                plan->whole * ty_memory_grad_bytes(l->in->layout));
+        l->here.comm.norm_grads = tensor_kind(l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+                                              plan->whole * ty_memory_grad_bytes(l->in->layout));
     }
     l->here.optimizer =
         ty_lower_optimizer_kind(l, ty_optimizer_params(l->in->layout, plan->params, plan->experts));

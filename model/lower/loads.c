@@ -44,7 +44,7 @@ static int load_group(struct ty_lowering *l, struct ty_layer_load *load, uint32_
         .group = l->here.rank * (l->members / ranks) + group,
         .experts = n,
         .top_k = arch->experts_per_token,
-        .rows = round(l->part->shard.own_tokens * ranks) * arch->experts_per_token,
+        .rows = round(l->prices->part->shard.own_tokens * ranks) * arch->experts_per_token,
     };
     double *rows = &load->expert_rows[(size_t)group * n], dropped = 0;
     const int rc = ty_token_routing_rows(l->in->routing, &who, rows, l->b.err);
@@ -57,7 +57,7 @@ static int load_group(struct ty_lowering *l, struct ty_layer_load *load, uint32_
             load->rows[group * ranks + i] += rows[e];
         }
     }
-    load->mean = l->part->shard.expert_rows;
+    load->mean = l->prices->part->shard.expert_rows;
     load->dropped += dropped / who.rows / (l->members / ranks);
     return rc;
 }

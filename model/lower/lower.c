@@ -86,8 +86,8 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
             const struct ty_layers layers = ty_layout_layers(layout, arch, stages, k % stages);
             plan->chunk[plan->n_chunks++] = layers;
             plan->n_layers += layers.count;
-            const struct ty_stage_params params =
-                ty_stage_params(l->units, arch, &layers, k % stages == 0, k % stages == stages - 1);
+            const struct ty_stage_params params = ty_stage_params(
+                l->prices->units, arch, &layers, k % stages == 0, k % stages == stages - 1);
             plan->params += params.all;
             plan->experts += params.experts;
             plan->whole += params.whole;
@@ -97,7 +97,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     plan->weight_copies = l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
                               ? 1
                               : l->sched->weight_copies(&l->shape, l->here.rank);
-    plan->units = l->units;
+    plan->units = l->prices->units;
     plan->states = ty_memory_states(layout, plan->params, plan->experts);
     plan->expert_states = ty_memory_states(layout, plan->experts, plan->experts);
     plan->away = ty_memory_offloaded(layout, plan->params, plan->experts);
@@ -258,8 +258,8 @@ static int find_costs(struct ty_lowering *l)
     rc = rc < 0 ? rc : ty_lower_reaches(l);
     rc = rc < 0 ? rc : ty_lower_price(l);
     if (rc == 0) {
-        ty_grads_make(&l->grads, l->units, l->in->layout);
-        l->out->units = l->units;
+        ty_grads_make(&l->grads, l->prices->units, l->in->layout);
+        l->out->units = l->prices->units;
         rc = ty_lower_price_stage_shapes(l);
     }
     return rc;

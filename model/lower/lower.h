@@ -9,7 +9,7 @@
 #define TY_MODEL_LOWER_H
 
 #include "model/block/memory.h"
-#include "model/lower/book.h"
+#include "model/price/book.h"
 #include "model/routing.h"
 #include "model/schedule/schedule.h"
 #include "sim/core/program/program.h"

@@ -22,9 +22,9 @@ static bool same_price(const struct ty_collective *all, uint32_t a, uint32_t b)
     if (memcmp(&all->reach[a], &all->reach[b], sizeof(*all->reach)) != 0) {
         return false;
     }
-    return load == NULL ||
-           (all->exchange != NULL ? load[a].rank == load[b].rank && load[a].node == load[b].node
-                                  : load[a].own == load[b].own);
+    return load == NULL || (all->what.exchange != NULL
+                                ? load[a].rank == load[b].rank && load[a].node == load[b].node
+                                : load[a].own == load[b].own);
 }
 
 /* A member before this one that pays the same; `member` itself where none is known. */

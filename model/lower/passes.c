@@ -88,13 +88,14 @@ static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
 int ty_lower_orders(struct ty_lowering *l, struct ty_slots *slots)
 {
     struct ty_sched_shape shape = l->shape;
-    const struct ty_cost f = l->layer_forward, i = l->layer_input, w = l->layer_weight;
+    const struct ty_layer_costs *layer = &l->prices->layer;
     const double layers = (double)l->in->arch->layers / ty_sched_stages(&shape);
-    const struct ty_sched_times times = {.forward = f.seconds * layers,
-                                         .backward = (i.seconds + w.seconds) * layers,
-                                         .input = i.seconds * layers,
-                                         .weight = w.seconds * layers,
-                                         .overlap = -1};
+    const struct ty_sched_times times = {
+        .forward = layer->forward.seconds * layers,
+        .backward = (layer->input.seconds + layer->weight.seconds) * layers,
+        .input = layer->input.seconds * layers,
+        .weight = layer->weight.seconds * layers,
+        .overlap = -1};
     if (l->in->schedule->custom != NULL) {
         *slots = l->in->schedule->custom->slots;
         return 0;

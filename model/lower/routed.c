@@ -115,7 +115,7 @@ static uint16_t kind_like(struct ty_lowering *l, uint16_t base, double by, const
 static void op_kinds(struct ty_lowering *l, const struct ty_unit_op *op, double by,
                      const struct ty_routed_scratch *s, struct ty_op_kinds *k)
 {
-    const bool split = ty_issuer_splits_wgrad(op);
+    const bool split = ty_op_splits_wgrad(op);
     const struct {
         enum ty_op_pass pass;
         int at[2];
@@ -177,21 +177,18 @@ static const struct ty_member_load *loads_around(struct ty_lowering *l,
 }
 
 /* What brings rows to experts or back; not what every rank gets of every token, nor counts. */
-static bool moves_rows(const struct ty_op_comm *comm)
+static bool moves_rows(const struct ty_priced_comm *what)
 {
-    return comm->exchange.tokens > 0 || comm->group == TY_GROUP_EXPERT_TENSOR;
+    return what->exchange != NULL || what->group == TY_GROUP_EXPERT_TENSOR;
 }
 
 static void comm_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
                        const struct ty_member_load *loads, uint16_t kind[TY_OP_COMMS])
 {
-    for (uint32_t place = 0; place < TY_N_COMM_PLACES && loads != NULL; place++) {
-        for (uint32_t k = 0; k < op->comms[place].n; k++) {
-            const struct ty_op_comm *comm = &op->comms[place].item[k];
-            if (moves_rows(comm)) {
-                uint16_t *own = &kind[ty_comm_place((enum ty_comm_place)place, k)];
-                *own = ty_lower_loaded_kind(l, comm, place <= TY_AFTER_FORWARD, *own, loads);
-            }
+    for (uint32_t slot = TY_COMM_PLACE; slot < TY_COMM_STEP && loads != NULL; slot++) {
+        struct ty_priced_comm what;
+        if (ty_price_slot(op, slot, &what) && moves_rows(&what)) {
+            kind[slot] = ty_lower_loaded_kind(l, &what, kind[slot], loads);
         }
     }
 }
@@ -212,7 +209,7 @@ static struct ty_routed_scratch *scratch(struct ty_lowering *l)
 static void layer_kinds(struct ty_lowering *l, enum ty_unit_kind u,
                         const struct ty_layer_load *load, struct ty_routed_kinds *k)
 {
-    const struct ty_unit_ops *ops = &l->part->kind[u];
+    const struct ty_unit_ops *ops = &l->prices->part->kind[u];
     const struct ty_member_load *loads = loads_around(l, load);
     const struct ty_routed_scratch *s = scratch(l);
     const uint32_t n = l->shape.slices;

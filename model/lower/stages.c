@@ -50,10 +50,8 @@ int ty_lower_find_stage_shapes(struct ty_lowering *l)
 static void keep(const struct ty_lowering *l, struct ty_lower_stage_shape *like)
 {
     memcpy(like->group, l->group, sizeof(like->group));
-    like->units = l->units;
-    like->part = l->part;
+    like->prices = l->prices;
     like->grads = l->grads;
-    like->costs = l->costs;
     like->mix = l->mix;
     like->n_mixes = l->n_mixes;
     like->gpus = l->here.gpus;
@@ -72,7 +70,7 @@ int ty_lower_price_stage_shapes(struct ty_lowering *l)
         ty_lower_groups(l);
         rc = ty_lower_price(l);
         if (rc == 0) {
-            ty_grads_make(&l->grads, l->units, l->in->layout);
+            ty_grads_make(&l->grads, l->prices->units, l->in->layout);
             keep(l, &l->like[k]);
         }
     }
@@ -89,10 +87,8 @@ void ty_lower_begin_stage(struct ty_lowering *l)
     l->in = &like->in;
     l->members = like->members;
     memcpy(l->group, like->group, sizeof(l->group));
-    l->units = like->units;
-    l->part = like->part;
+    l->prices = like->prices;
     l->grads = like->grads;
-    l->costs = like->costs;
     l->mix = like->mix;
     l->n_mixes = like->n_mixes;
     l->here.gpus = like->gpus;

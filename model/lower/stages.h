@@ -12,9 +12,8 @@ struct ty_lower_stage_shape {
     struct ty_lower_input in; /* with that layout */
     uint32_t members;
     struct ty_lower_group group[TY_N_COMM_GROUPS];
-    const struct ty_units *units, *part;
+    const struct ty_prices *prices;
     struct ty_grads grads;
-    struct ty_compute_costs *costs;
     struct ty_gpu_mix *mix;
     uint32_t n_mixes;
     const struct ty_gpu_mix *gpus;

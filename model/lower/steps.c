@@ -135,8 +135,8 @@ bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct t
         return false;
     }
     const struct ty_group *g = &p->groups[c->route.group];
-    int rc = ty_coll_script(&s, &cost[0], c->coll, c->bytes * c->calls, &c->reach[0], l->arena,
-                            l->b.err);
+    int rc = ty_coll_script(&s, &cost[0], c->what.coll, c->what.bytes * c->what.calls, &c->reach[0],
+                            l->arena, l->b.err);
     if (rc == 0 && (uint64_t)p->n_messages + s.n > MESSAGES_MAX) {
         rc = ty_fail(l->b.err, TY_ELIMIT,
                      "run.detail: steps: the collectives are more than %u million messages, which "

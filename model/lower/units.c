@@ -9,27 +9,23 @@ static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, enum 
 {
     assert(part->n_buckets < TY_COUNT(part->bucket));
     struct ty_grad_bucket *bucket = &part->bucket[part->n_buckets++];
-    const bool whole = l->zero->gather_after_step && !l->in->layout->framework.reduce_scatter;
-    const double bytes = params * ty_memory_reduced_bytes(l->in->layout);
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_priced_comm reduce = ty_price_reduce(layout, group, params);
+    const struct ty_priced_comm regain = ty_price_gather(layout, group, TY_PHASE_STEP, params);
     bucket->group = (uint8_t)group;
     bucket->params = params;
     bucket->stays = stays;
     ty_lower_offload_bucket(l, bucket);
     const bool experts = group == TY_GROUP_EXPERT_DATA, shared = ty_lower_is_shared(l, group);
-    const uint32_t shards =
-        experts ? ty_layout_expert_shards(l->in->layout) : ty_layout_shards(l->in->layout);
-    bucket->reduce =
-        shared ? ty_lower_group_kind(l, group, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce,
-                                     TY_PHASE_BACKWARD, bytes)
-               : TY_NONE;
-    bucket->replicate = ty_lower_is_hybrid(l)
-                            ? ty_lower_group_kind(l, TY_GROUP_REPLICA, TY_COLL_ALL_REDUCE,
-                                                  TY_PHASE_BACKWARD, bytes / shards)
-                            : TY_NONE;
-    bucket->regain = shared && l->zero->gather_after_step
-                         ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_STEP,
-                                               params * ty_memory_weight_bytes(l->in->layout))
-                         : TY_NONE;
+    const uint32_t shards = experts ? ty_layout_expert_shards(layout) : ty_layout_shards(layout);
+    struct ty_priced_comm replicate = reduce;
+    replicate.group = TY_GROUP_REPLICA;
+    replicate.coll = TY_COLL_ALL_REDUCE;
+    replicate.bytes = reduce.bytes / shards;
+    bucket->reduce = shared ? ty_lower_group_kind(l, &reduce) : TY_NONE;
+    bucket->replicate = ty_lower_is_hybrid(l) ? ty_lower_group_kind(l, &replicate) : TY_NONE;
+    bucket->regain =
+        shared && l->zero->gather_after_step ? ty_lower_group_kind(l, &regain) : TY_NONE;
 }
 
 struct closing {
@@ -53,11 +49,9 @@ static uint16_t share(struct ty_lowering *l, struct ty_unit *unit, uint32_t part
     if (params <= 0) {
         return TY_NONE;
     }
-    const uint16_t gather =
-        ty_lower_is_shared(l, group)
-            ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD,
-                                  params * ty_memory_weight_bytes(l->in->layout))
-            : TY_NONE;
+    const struct ty_priced_comm whole =
+        ty_price_gather(l->in->layout, group, TY_PHASE_FORWARD, params);
+    const uint16_t gather = ty_lower_is_shared(l, group) ? ty_lower_group_kind(l, &whole) : TY_NONE;
     close_bucket(l, &unit->part[part], group, params, unit->stays);
     return gather;
 }

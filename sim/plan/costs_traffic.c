@@ -38,15 +38,13 @@ struct closing {
 
 static void price_bucket(struct closing *c, enum ty_comm_group group, double params)
 {
-    const struct ty_layout *layout = c->layout;
-    const struct ty_zero *zero = &ty_zero_stages[layout->zero];
-    const bool whole = zero->gather_after_step && !layout->framework.reduce_scatter;
+    const struct ty_zero *zero = &ty_zero_stages[c->layout->zero];
+    const struct ty_priced_comm reduce = ty_price_reduce(c->layout, group, params);
+    const struct ty_priced_comm gather = ty_price_gather(c->layout, group, TY_PHASE_STEP, params);
     const struct ty_plan_group *at = c->grid->group[group];
-    c->reduce_ps = ty_plan_collective_ps(c->costs, at, whole ? TY_COLL_ALL_REDUCE : zero->reduce,
-                                         params * ty_memory_reduced_bytes(layout));
+    c->reduce_ps = ty_plan_collective_ps(c->costs, at, reduce.coll, reduce.bytes);
     c->regain_ps = zero->gather_after_step || zero->gather_in_passes
-                       ? ty_plan_collective_ps(c->costs, at, TY_COLL_ALL_GATHER,
-                                               params * ty_memory_weight_bytes(layout))
+                       ? ty_plan_collective_ps(c->costs, at, gather.coll, gather.bytes)
                        : 0;
 }
 

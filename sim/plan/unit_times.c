@@ -102,7 +102,7 @@ static void collective(void *to, const struct ty_issuer_comm *comm)
     assert(ps >= 0 && comm->record < TY_EVENTS);
     *stream = fmax(*stream, ready) + ps;
     c->event[comm->record] = *stream;
-    if (comm->group == TY_GROUP_TENSOR && comm->slot < TY_COMM_ROUND) { /* copies slow nothing */
+    if (comm->group == TY_GROUP_TENSOR && comm->slot >= TY_COMM_PLACE) { /* copies slow nothing */
         c->beside = ps + (comm->record == c->beside_event ? c->beside : 0);
         c->beside_event = comm->record;
     }

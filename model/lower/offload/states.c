@@ -122,7 +122,7 @@ void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit)
 {
     const struct ty_layout *layout = l->in->layout;
     const double bytes = ty_memory_weight_bytes(layout) * ty_lower_shard(l, unit);
-    const double kept = ty_memory_kept(&l->units->kind[unit->kind]) / l->shape.slices;
+    const double kept = ty_memory_kept(&l->prices->units->kind[unit->kind]) / l->shape.slices;
     unit->read = unit->fetch = unit->stash = unit->stow = unit->recall = unit->back = TY_NONE;
     if (layout->home.activations != TY_HOME_GPU && kept > 0) {
         unit->stash = ty_lower_transfer_kind(l, "activations", TY_PHASE_FORWARD, kept, TY_TIER_GPU,
@@ -252,10 +252,10 @@ double ty_lower_stash_buffers(const struct ty_lowering *l, const struct ty_vstag
     double most = 0;
     for (uint32_t s = 0; s < n; s++) {
         for (uint32_t u = 0; u < v[s]->n_units; u++) {
-            most = fmax(most, ty_memory_kept(&l->units->kind[v[s]->units[u].kind]));
+            most = fmax(most, ty_memory_kept(&l->prices->units->kind[v[s]->units[u].kind]));
         }
     }
-    return l->units->stashed ? 2 * most / l->shape.slices : 0;
+    return l->prices->units->stashed ? 2 * most / l->shape.slices : 0;
 }
 
 /* Bytes that a forward of a virtual stage keeps. */
@@ -265,7 +265,7 @@ static double kept_of(const struct ty_lowering *l, const struct ty_pass *pass)
         &l->vstage[pass->direction * ty_sched_stages(&l->shape) + pass->stage];
     double sum = 0;
     for (uint32_t u = 0; u < v->n_units; u++) {
-        sum += ty_memory_kept(&l->units->kind[v->units[u].kind]) / l->shape.slices;
+        sum += ty_memory_kept(&l->prices->units->kind[v->units[u].kind]) / l->shape.slices;
     }
     return sum;
 }
@@ -273,7 +273,7 @@ static double kept_of(const struct ty_lowering *l, const struct ty_pass *pass)
 double ty_lower_stashed(const struct ty_lowering *l, const struct ty_pass *pass, uint32_t n)
 {
     double now = 0, most = 0;
-    for (uint32_t i = 0; i < n && l->units->stashed; i++) {
+    for (uint32_t i = 0; i < n && l->prices->units->stashed; i++) {
         const bool last = pass[i].phase == TY_PHASE_BACKWARD || pass[i].phase == TY_PHASE_WGRAD;
         now += pass[i].phase == TY_PHASE_FORWARD ? kept_of(l, &pass[i])
                : last                            ? -kept_of(l, &pass[i])

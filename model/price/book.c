@@ -1,5 +1,5 @@
-/* book.c - see book.h. */
-#include "model/lower/book.h"
+/* book.c - memory for lists of units that layouts use one after the other. */
+#include "model/price/book.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* book.h - what layouts that are lowered one after the other have in common.
  *
  * A book is one thread's. A program does not depend on what its book has seen before. */
-#ifndef TY_MODEL_LOWER_BOOK_H
-#define TY_MODEL_LOWER_BOOK_H
+#ifndef TY_PRICE_BOOK_H
+#define TY_PRICE_BOOK_H
 
 #include "model/block/block.h"
 

@@ -1,0 +1,121 @@
+/* comm.c - prices collectives: those of an operator, slot by slot, and those of buckets. */
+#include "model/price/price.h"
+#include "model/zero.h"
+#include "topology/collectives/coll.h"
+
+static bool of_move(const struct ty_op_move *move, enum ty_phase phase, struct ty_priced_comm *out)
+{
+    *out = (struct ty_priced_comm){.group = (enum ty_comm_group)move->group,
+                                   .coll = (enum ty_coll)move->coll,
+                                   .phase = phase,
+                                   .bytes = move->bytes,
+                                   .calls = 1};
+    return move->bytes > 0;
+}
+
+static bool of_share(const struct ty_op_pieces *pieces, bool back, struct ty_priced_comm *out)
+{
+    *out = (struct ty_priced_comm){.group = TY_GROUP_TENSOR,
+                                   .coll = TY_COLL_SEND_RECV,
+                                   .phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD,
+                                   .bytes = pieces->share_B,
+                                   .calls = 1,
+                                   .name = "copy",
+                                   .copied = true};
+    return pieces->n > 0 && (!back || pieces->scatters);
+}
+
+static bool of_round(const struct ty_op_rounds *rounds, uint32_t message,
+                     struct ty_priced_comm *out)
+{
+    const double bytes[4] = {rounds->forward_B, rounds->first_B, rounds->middle_B, rounds->last_B};
+    *out = (struct ty_priced_comm){.group = (enum ty_comm_group)rounds->group,
+                                   .coll = TY_COLL_SEND_RECV,
+                                   .phase = message == 0 ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD,
+                                   .bytes = bytes[message],
+                                   .calls = 1};
+    return rounds->n > 0;
+}
+
+static bool of_place(const struct ty_op_comms *comms, uint32_t item, enum ty_phase phase,
+                     struct ty_priced_comm *out)
+{
+    const struct ty_op_comm *comm = &comms->item[item];
+    *out = (struct ty_priced_comm){.group = (enum ty_comm_group)comm->group,
+                                   .coll = (enum ty_coll)comm->coll,
+                                   .phase = phase,
+                                   .bytes = comm->bytes,
+                                   .calls = comm->calls,
+                                   .name = comm->name,
+                                   .exchange = comm->exchange.tokens > 0 ? &comm->exchange : NULL};
+    return item < comms->n;
+}
+
+bool ty_price_slot(const struct ty_unit_op *op, uint32_t slot, struct ty_priced_comm *out)
+{
+    if (slot < TY_COMM_ROUND) {
+        return of_share(&op->pieces, slot > TY_COMM_SHARE, out);
+    }
+    if (slot < TY_COMM_PLACE) {
+        return of_round(&op->rounds, slot - TY_COMM_ROUND, out);
+    }
+    if (slot < TY_COMM_STEP) {
+        const uint32_t place = (slot - TY_COMM_PLACE) / TY_PLACE_COMMS;
+        return of_place(&op->comms[place], (slot - TY_COMM_PLACE) % TY_PLACE_COMMS,
+                        place <= TY_AFTER_FORWARD ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, out);
+    }
+    if (slot < TY_COMM_GRAD) {
+        const uint32_t way = (slot - TY_COMM_STEP) / (TY_STEP_BLOCKS + 1);
+        const uint32_t k = (slot - TY_COMM_STEP) % (TY_STEP_BLOCKS + 1);
+        return of_move(k < TY_STEP_BLOCKS ? &op->steps.block[way][k] : &op->steps.sum[way],
+                       way == TY_FORWARD ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, out);
+    }
+    return of_move(&op->grad[slot - TY_COMM_GRAD], TY_PHASE_BACKWARD, out);
+}
+
+static void price(const struct ty_cluster *cluster, const struct ty_priced_comm *comm,
+                  const struct ty_coll_algorithm *algorithm, const struct ty_reach *reach,
+                  struct ty_coll_cost *out)
+{
+    if (comm->copied) {
+        ty_coll_copy_cost(cluster, comm->bytes, reach, out);
+    } else if (comm->exchange != NULL) {
+        ty_exchange_cost(cluster, comm->exchange, reach, out);
+    } else {
+        ty_coll_cost(cluster, algorithm, comm->coll, comm->bytes, reach, out);
+    }
+}
+
+double ty_price_comm(const struct ty_cluster *cluster, const struct ty_priced_comm *comm,
+                     const struct ty_reach *reach, bool alone, struct ty_coll_cost *out)
+{
+    struct ty_reach own = *reach;
+    price(cluster, comm, NULL, &own, out);
+    if (alone && own.sharing > 1) { /* the library chooses once */
+        own.sharing = 1;
+        price(cluster, comm, out->algorithm, &own, out);
+    }
+    return ty_coll_seconds(out) * (comm->calls * cluster->collectives.derate);
+}
+
+struct ty_priced_comm ty_price_reduce(const struct ty_layout *layout, enum ty_comm_group group,
+                                      double params)
+{
+    const struct ty_zero *zero = &ty_zero_stages[layout->zero];
+    const bool whole = zero->gather_after_step && !layout->framework.reduce_scatter;
+    return (struct ty_priced_comm){.group = group,
+                                   .coll = whole ? TY_COLL_ALL_REDUCE : zero->reduce,
+                                   .phase = TY_PHASE_BACKWARD,
+                                   .bytes = params * ty_memory_reduced_bytes(layout),
+                                   .calls = 1};
+}
+
+struct ty_priced_comm ty_price_gather(const struct ty_layout *layout, enum ty_comm_group group,
+                                      enum ty_phase phase, double params)
+{
+    return (struct ty_priced_comm){.group = group,
+                                   .coll = TY_COLL_ALL_GATHER,
+                                   .phase = phase,
+                                   .bytes = params * ty_memory_weight_bytes(layout),
+                                   .calls = 1};
+}
