@@ -25,7 +25,7 @@ static const char *const keys[] = {
 struct steps {
     struct ty_sweep_table table;
     struct ty_row_source runs;
-    struct ty_worker_pool desks;
+    struct ty_worker_pool workers;
     uint32_t measured_column, group_column; /* group_column UINT32_MAX: equal model.* cells */
 };
 
@@ -108,9 +108,9 @@ static int read_table(struct ty_calibration *c)
         return ty_fail_memory(c->err);
     }
     c->data = steps;
-    steps->runs =
-        (struct ty_row_source){.source = o->source, .table = &steps->table, .desks = &steps->desks};
-    ty_worker_pool_init(&steps->desks, &steps->runs.source);
+    steps->runs = (struct ty_row_source){
+        .source = o->source, .table = &steps->table, .workers = &steps->workers};
+    ty_worker_pool_init(&steps->workers, &steps->runs.source);
     int rc = ty_sweep_table(&steps->table, o->rows, NULL, 0, &c->arena, c->err);
     if (rc == 0) {
         rc = ty_rows_spare(&steps->runs, o->output, c->err);
@@ -206,7 +206,7 @@ static int answer(const struct ty_calibration *c, const struct ty_cal_question *
 static void forget(struct ty_calibration *c)
 {
     struct steps *steps = c->data;
-    ty_worker_pool_release(&steps->desks);
+    ty_worker_pool_release(&steps->workers);
 }
 
 const struct ty_cal_source ty_cal_steps = {

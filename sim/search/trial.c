@@ -49,7 +49,7 @@ int ty_trial_step(const struct ty_config *config, double *step_s)
 struct trials {
     struct ty_trial *const *trial;
     struct ty_memory_semaphore gate;
-    struct ty_worker_pool desks;
+    struct ty_worker_pool workers;
 };
 
 static double most_held(const struct ty_run *run)
@@ -89,13 +89,13 @@ static bool execute(void *arg, uint32_t i)
     struct trials *all = arg;
     struct ty_trial *t = all->trial[i];
     struct ty_run *run = NULL;
-    struct ty_worker *desk = ty_worker_acquire(&all->desks);
-    t->rc = desk == NULL ? TY_ENOMEM : ty_run_plan(&run, &t->config, desk->book, NULL);
+    struct ty_worker *worker = ty_worker_acquire(&all->workers);
+    t->rc = worker == NULL ? TY_ENOMEM : ty_run_plan(&run, &t->config, worker->book, NULL);
     if (t->rc == 0) {
         t->rc = ty_row_execute(run, &all->gate, see, t, NULL);
     }
-    if (desk != NULL) {
-        ty_worker_release(&all->desks, desk);
+    if (worker != NULL) {
+        ty_worker_release(&all->workers, worker);
     }
     return t->rc != TY_ENOMEM && !(all->gate.stop != NULL && *all->gate.stop != 0);
 }
@@ -107,9 +107,9 @@ int ty_trials_execute(const struct ty_run *run, struct ty_trial *const *trial, u
     int rc = 0;
     ty_memory_semaphore_init(&all.gate);
     all.gate.stop = run->progress.stop;
-    ty_worker_pool_init(&all.desks, NULL);
+    ty_worker_pool_init(&all.workers, NULL);
     ty_pool_run(0, n, run->threads, execute, &all);
-    ty_worker_pool_release(&all.desks);
+    ty_worker_pool_release(&all.workers);
     ty_memory_semaphore_release(&all.gate);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         const int its = trial[i]->rc;

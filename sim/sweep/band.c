@@ -127,9 +127,9 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
                           struct ty_uncertain *u, struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_config *config = NULL;
-    struct ty_worker *desk = ty_worker_acquire(rows->desks);
-    int rc =
-        desk == NULL ? ty_fail_memory(err) : ty_row_read(rows, desk, row, NULL, 0, &config, err);
+    struct ty_worker *worker = ty_worker_acquire(rows->workers);
+    int rc = worker == NULL ? ty_fail_memory(err)
+                            : ty_row_read(rows, worker, row, NULL, 0, &config, err);
     rc = rc < 0 ? rc : ty_uncertain_read(config, u, arena, err);
     if (rc == 0) {
         double *correlation = ty_arena_array(arena, double, (size_t)u->n * u->n + 1);
@@ -146,8 +146,8 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
         }
     }
     ty_config_free(config);
-    if (desk != NULL) {
-        ty_worker_release(rows->desks, desk);
+    if (worker != NULL) {
+        ty_worker_release(rows->workers, worker);
     }
     return rc;
 }
@@ -233,9 +233,9 @@ int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct 
 {
     const struct ty_sweep_table none = {.remark = NULL};
     struct ty_memory_semaphore gate;
-    struct ty_worker_pool desks;
+    struct ty_worker_pool workers;
     const struct ty_row_source rows = {
-        .source = *source, .table = &none, .gate = &gate, .desks = &desks};
+        .source = *source, .table = &none, .gate = &gate, .workers = &workers};
     if (ty_run_check_model(run, "a band", err) < 0) {
         return TY_EUSAGE;
     }
@@ -252,10 +252,10 @@ int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct 
     }
     ty_memory_semaphore_init(&gate);
     gate.stop = run->progress.stop;
-    ty_worker_pool_init(&desks, &rows.source);
+    ty_worker_pool_init(&workers, &rows.source);
     const char *engine = run->sharing == TY_SHARING_ESTIMATED ? "run.engine=sweep" : NULL;
     const int rc = ty_band_find(band, &rows, 0, engine, run->threads, &run->arena, err);
-    ty_worker_pool_release(&desks);
+    ty_worker_pool_release(&workers);
     ty_memory_semaphore_release(&gate);
     run->band = rc == 0 ? band : NULL;
     return rc;

@@ -33,62 +33,62 @@ const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const c
     return sets;
 }
 
-/* ---- desks ---- */
+/* ---- workers ---- */
 
-void ty_worker_pool_init(struct ty_worker_pool *desks, const struct ty_source *source)
+void ty_worker_pool_init(struct ty_worker_pool *workers, const struct ty_source *source)
 {
-    desks->source = source;
-    desks->unused = NULL;
-    pthread_mutex_init(&desks->lock, NULL);
+    workers->source = source;
+    workers->unused = NULL;
+    pthread_mutex_init(&workers->lock, NULL);
 }
 
-static void desk_free(struct ty_worker *desk)
+static void free_worker(struct ty_worker *worker)
 {
-    ty_config_bases_free(desk->bases);
-    ty_price_book_free(desk->book);
-    free(desk);
+    ty_config_bases_free(worker->bases);
+    ty_price_book_free(worker->book);
+    free(worker);
 }
 
-void ty_worker_pool_release(struct ty_worker_pool *desks)
+void ty_worker_pool_release(struct ty_worker_pool *workers)
 {
-    while (desks->unused != NULL) {
-        struct ty_worker *desk = desks->unused;
-        desks->unused = desk->next;
-        desk_free(desk);
+    while (workers->unused != NULL) {
+        struct ty_worker *worker = workers->unused;
+        workers->unused = worker->next;
+        free_worker(worker);
     }
-    pthread_mutex_destroy(&desks->lock);
+    pthread_mutex_destroy(&workers->lock);
 }
 
-static struct ty_worker *desk_new(const struct ty_source *source)
+static struct ty_worker *new_worker(const struct ty_source *source)
 {
-    struct ty_worker *desk = calloc(1, sizeof(*desk));
-    if (desk == NULL) {
+    struct ty_worker *worker = calloc(1, sizeof(*worker));
+    if (worker == NULL) {
         return NULL;
     }
-    desk->bases = source != NULL ? ty_config_bases_new(source) : NULL;
-    desk->book = ty_price_book_new();
-    if (desk->book == NULL || (source != NULL && desk->bases == NULL)) {
-        desk_free(desk);
+    worker->bases = source != NULL ? ty_config_bases_new(source) : NULL;
+    worker->book = ty_price_book_new();
+    if (worker->book == NULL || (source != NULL && worker->bases == NULL)) {
+        free_worker(worker);
         return NULL;
     }
-    return desk;
+    return worker;
 }
 
-struct ty_worker *ty_worker_acquire(struct ty_worker_pool *desks)
+struct ty_worker *ty_worker_acquire(struct ty_worker_pool *workers)
 {
-    pthread_mutex_lock(&desks->lock);
-    struct ty_worker *desk = desks->unused;
-    desks->unused = desk != NULL ? desk->next : NULL;
-    pthread_mutex_unlock(&desks->lock);
-    return desk != NULL ? desk : desk_new(desks->source);
+    pthread_mutex_lock(&workers->lock);
+    struct ty_worker *worker = workers->unused;
+    workers->unused = worker != NULL ? worker->next : NULL;
+    pthread_mutex_unlock(&workers->lock);
+    return worker != NULL ? worker : new_worker(workers->source);
 }
 
-void ty_worker_release(struct ty_worker_pool *desks, struct ty_worker *desk)
+void ty_worker_release(struct ty_worker_pool *workers, struct ty_worker *worker)
 {
-    pthread_mutex_lock(&desks->lock);
-    desk->next = desks->unused;
-    desks->unused = desk;
-    pthread_mutex_unlock(&desks->lock);
+    pthread_mutex_lock(&workers->lock);
+    worker->next = workers->unused;
+    workers->unused = worker;
+    pthread_mutex_unlock(&workers->lock);
 }
 
 /* ---- the gate ---- */
@@ -157,7 +157,7 @@ int ty_row_execute(struct ty_run *run, struct ty_memory_semaphore *gate, ty_row_
     return rc;
 }
 
-int ty_row_read(const struct ty_row_source *rows, struct ty_worker *desk, uint32_t row,
+int ty_row_read(const struct ty_row_source *rows, struct ty_worker *worker, uint32_t row,
                 const char *const *extra, size_t n_extra, struct ty_config **config,
                 struct ty_err *err)
 {
@@ -167,7 +167,7 @@ int ty_row_read(const struct ty_row_source *rows, struct ty_worker *desk, uint32
     const char **sets = ty_row_sets(rows, row, extra, n_extra, &arena, &n);
     const int rc = sets == NULL
                        ? ty_fail_memory(err)
-                       : ty_config_bases_read(config, desk->bases, sets + own, n - own, err);
+                       : ty_config_bases_read(config, worker->bases, sets + own, n - own, err);
     ty_arena_release(&arena);
     return rc;
 }
@@ -175,21 +175,21 @@ int ty_row_read(const struct ty_row_source *rows, struct ty_worker *desk, uint32
 int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
                size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err)
 {
-    struct ty_worker *desk = ty_worker_acquire(rows->desks);
+    struct ty_worker *worker = ty_worker_acquire(rows->workers);
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
-    if (desk == NULL) {
+    if (worker == NULL) {
         return ty_fail_memory(err);
     }
-    int rc = ty_row_read(rows, desk, row, extra, n_extra, &config, err);
+    int rc = ty_row_read(rows, worker, row, extra, n_extra, &config, err);
     if (rc == 0) {
-        rc = ty_run_plan(&run, config, desk->book, err);
+        rc = ty_run_plan(&run, config, worker->book, err);
     }
     if (rc == 0) {
         rc = ty_row_execute(run, rows->gate, see, arg, err);
     }
     ty_config_free(config);
-    ty_worker_release(rows->desks, desk);
+    ty_worker_release(rows->workers, worker);
     return rc;
 }
 

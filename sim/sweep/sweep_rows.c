@@ -1,8 +1,12 @@
 /* sweep_rows.c - `trainyard sweep`: many runs, one row each, on several threads and processes.
  *
- * Workers take rows in order and finish them in any; sweep_store.c keeps what is finished, and the
- * first process puts it in order. So a sweep that goes on from what an earlier one left, shards
- * that are merged, and processes that share the rows all write the table that one would. */
+ * Threads take rows in order and finish them in any; sweep_store.c keeps the finished ones, and the
+ * first process puts them in order. So a sweep that resumes, one that merges shards, and processes
+ * that share the rows all write the same table as one process would.
+ *
+ * A row's bytes depend neither on threads and processes nor on time. A failure that says nothing
+ * about the row (a disk, a limit of the machine, memory) ends the sweep, since the table would keep
+ * a wrong answer for good. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,13 +17,263 @@
 #include "sim/base/text.h"
 #include "sim/base/words.h"
 #include "sim/config/stack.h"
+#include "sim/sweep/crew.h"
 #include "sim/sweep/inputs.h"
-#include "sim/sweep/sweep_job.h"
+#include "sim/sweep/sweep_bands.h"
+#include "sim/sweep/sweep_line.h"
 #include "sim/sweep/sweep_space.h"
+#include "sim/sweep/sweep_store.h"
+
+struct job {
+    const struct ty_sweep_options *options;
+    struct ty_sweep_table table;
+    struct ty_row_source rows;
+    struct ty_sweep_store store;
+    pthread_mutex_t lock;
+    struct ty_memory_semaphore gate;
+    struct ty_worker_pool workers;
+    struct ty_sweep_summary summary;
+    struct ty_sweep_best best;
+    struct ty_sweep_bands bands;
+    struct ty_sweep_columns with; /* columns that some row or the options ask for */
+    struct ty_err fault;          /* of the first row that could not be answered */
+    size_t
+        changed; /* index of the first of store.sample that comes out differently; SIZE_MAX: none */
+    bool gathers;       /* rows read now were simulated by other processes of this sweep */
+    bool by_layout;     /* the layout of some row chose its framework */
+    uint32_t n_due;     /* rows of this sweep or of its shard */
+    uint32_t wrong_row; /* the first row whose answer is an error; UINT32_MAX: none */
+    char message[TY_ROW_MESSAGE]; /* that error */
+};
+
+/* ---- one row ---- */
+
+/* The line of a row, and what the row adds to the summary. */
+struct outcome {
+    struct ty_text text;
+    struct ty_sweep_figures figures;
+    bool answers;
+    bool by_layout;               /* its layout chose another framework than the usual one */
+    char message[TY_ROW_MESSAGE]; /* of the error */
+};
+
+static void take_figures(const struct ty_run *run, void *arg)
+{
+    struct outcome *out = arg;
+    ty_sweep_line_take(&out->figures, run);
+    out->answers = true;
+    out->by_layout = ty_stack_by_layout(run->config);
+}
+
+/* Adds a row to the summary. Under the lock, once threads run. */
+static void add_outcome(struct job *job, uint32_t row, struct outcome *out)
+{
+    out->figures.row = row;
+    job->by_layout = job->by_layout || out->by_layout;
+    if (!out->answers && row <= job->wrong_row) {
+        job->wrong_row = row;
+        memcpy(job->message, out->message, sizeof(job->message));
+    }
+    job->summary.n_invalid += !out->answers;
+    job->summary.n_fit += out->answers && out->figures.fits;
+    job->summary.n_not += out->answers && !out->figures.fits;
+    if (out->answers) {
+        ty_sweep_best_add(&job->best, &out->figures);
+        ty_sweep_bands_note(&job->bands, &out->figures);
+    }
+}
+
+static void put_inputs(struct ty_text *t, const struct job *job, uint32_t row)
+{
+    for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
+        ty_text_add(t, k == 0 ? "" : ",");
+        ty_sweep_line_cell(t, ty_csv_cell(&job->table.csv, row, k));
+    }
+}
+
+static bool no_memory(struct ty_err *err)
+{
+    ty_fail_memory(err);
+    return false;
+}
+
+/* Returns the line of a row. NULL: it has no answer, and err says why. */
+static char *make_line(struct job *job, uint32_t row, struct outcome *out, struct ty_err *err)
+{
+    struct ty_text *t = &out->text;
+    put_inputs(t, job, row);
+    int rc = ty_row_run(&job->rows, row, NULL, 0, take_figures, out, err);
+    if (rc == 0) {
+        rc = ty_sweep_bands_find(&job->bands, row, &out->figures, err);
+    }
+    if (rc < 0 && ty_err_is_transient(rc)) { /* it says nothing about the row */
+        ty_text_release(t);
+        return NULL;
+    }
+    if (rc < 0) {
+        out->answers = false;
+        ty_row_message(err, out->message);
+        ty_sweep_line_error(t, out->message, job->with);
+    } else {
+        ty_sweep_line_put(t, &out->figures, job->with);
+    }
+    ty_text_add(t, "\n");
+    char *line = ty_text_take(t);
+    if (line == NULL) {
+        no_memory(err);
+    }
+    return line;
+}
+
+/* Keeps the first failure that ends the sweep. Under the lock. */
+static void keep_fault(struct job *job, uint32_t row, const struct ty_err *err)
+{
+    char message[TY_ROW_MESSAGE] = "memory is exhausted";
+    if (job->fault.code != 0) {
+        return;
+    }
+    if (err != NULL) {
+        ty_row_message(err, message);
+    }
+    ty_fail(&job->fault, err != NULL ? err->code : TY_ENOMEM, "row %" PRIu32 ": %s", row + 1,
+            message);
+}
+
+static bool is_stopped(struct job *job)
+{
+    const volatile int *stop = job->options->stop;
+    if (stop == NULL || *stop == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&job->lock);
+    if (job->fault.code == 0) {
+        ty_fail(&job->fault, TY_EIO, "stopped before all rows were simulated");
+    }
+    pthread_mutex_unlock(&job->lock);
+    return true;
+}
+
+/* Returns the share of the work that is done. Of a crew, all rows before the one just taken count
+ * as done, although others may still simulate a few of them. */
+static double share_done(const struct job *job, uint32_t row)
+{
+    if (job->options->crew != NULL) {
+        return (row + 1.0) / job->table.csv.n_rows;
+    }
+    return (double)(job->summary.n_rows + job->summary.n_kept) / job->n_due;
+}
+
+/* Returns whether a row is of this sweep: of all, or of its shard. */
+static bool has_row(const struct job *job, uint32_t row)
+{
+    const struct ty_sweep_options *o = job->options;
+    return o->n_shards == 0 || row % o->n_shards == o->shard - 1;
+}
+
+/* Simulates a row that is not there yet and adds it to the store (ty_pool_fn). */
+static bool simulate_row(void *arg, uint32_t row)
+{
+    struct job *job = arg;
+    struct outcome out = {.text = {.data = NULL}};
+    if (job->store.rows.line[row] != NULL || !has_row(job, row)) {
+        return true;
+    }
+    if (is_stopped(job)) {
+        return false;
+    }
+    struct ty_err *err = ty_err_new();
+    char *line = err != NULL ? make_line(job, row, &out, err) : NULL;
+    pthread_mutex_lock(&job->lock);
+    if (line == NULL) {
+        keep_fault(job, row, err);
+    } else if (ty_sweep_store_add(&job->store, row, line)) {
+        job->summary.n_rows++;
+        add_outcome(job, row, &out);
+    }
+    if (job->options->progress != NULL) {
+        job->options->progress(job->options->progress_arg, share_done(job, row));
+    }
+    const bool more = job->store.error == 0 && job->fault.code == 0;
+    pthread_mutex_unlock(&job->lock);
+    ty_err_free(err);
+    return more;
+}
+
+/* ---- rows of earlier sweeps ---- */
+
+/* Adds a row that was read to the summary, if it has the inputs of this sweep's row
+ * (ty_sweep_look). */
+static int read_row(void *arg, uint32_t row, const char *line)
+{
+    struct job *job = arg;
+    struct ty_text inputs = {.data = NULL};
+    struct outcome out = {.answers = false};
+    put_inputs(&inputs, job, row);
+    const bool failed = inputs.failed;
+    const bool same = !failed && (inputs.len == 0 || strncmp(line, inputs.data, inputs.len) == 0);
+    const enum ty_sweep_read read =
+        same ? ty_sweep_line_read(line + inputs.len, job->with, &out.figures, out.message)
+             : TY_SWEEP_NONSENSE;
+    ty_text_release(&inputs);
+    if (read == TY_SWEEP_NONSENSE) {
+        return failed ? TY_ENOMEM : TY_EINPUT;
+    }
+    out.answers = read == TY_SWEEP_ANSWER;
+    job->summary.n_kept += !job->gathers;
+    job->summary.n_rows += job->gathers;
+    add_outcome(job, row, &out);
+    return out.answers;
+}
+
+/* Simulates store.sample[i] again. A change of the run file, of a file that it names or of this
+ * program shows in no other way, and one table must not mix two of them. */
+static bool check_sample(void *arg, uint32_t i)
+{
+    struct job *job = arg;
+    struct outcome out = {.text = {.data = NULL}};
+    const uint32_t row = job->store.sample[i].row;
+    struct ty_err *err = ty_err_new();
+    char *line = err != NULL ? make_line(job, row, &out, err) : NULL;
+    pthread_mutex_lock(&job->lock);
+    if (line == NULL) {
+        keep_fault(job, row, err);
+    } else if (strcmp(job->store.rows.line[row], line) != 0 && i < job->changed) {
+        job->changed = i;
+    }
+    pthread_mutex_unlock(&job->lock);
+    const bool more = line != NULL;
+    free(line);
+    ty_err_free(err);
+    return more;
+}
+
+/* Fails if rows could not be answered or written. */
+static int fail_rows(const struct job *job, struct ty_err *err)
+{
+    if (job->store.error != 0) {
+        return ty_sweep_store_fail(&job->store, err);
+    }
+    if (job->fault.code != 0) {
+        ty_fail(err, job->fault.code, "%s", job->fault.text);
+        ty_sweep_store_hint(&job->store, err);
+        if (job->options->jobs != 1) {
+            ty_hint(err, "fewer --jobs take less memory and fewer files at once");
+        }
+        return job->fault.code;
+    }
+    if (job->changed != SIZE_MAX) {
+        return ty_fail(err, TY_EINPUT,
+                       "%s: row %" PRIu32 " comes out differently now: the run file, a file that "
+                       "it names, or this program is not what it was; remove it to start anew",
+                       job->store.sample[job->changed].path,
+                       job->store.sample[job->changed].row + 1);
+    }
+    return 0;
+}
 
 /* ---- the table ---- */
 
-static char *make_header(const struct ty_sweep_job *job)
+static char *make_header(const struct job *job)
 {
     struct ty_text t = {.data = NULL};
     for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
@@ -33,7 +287,7 @@ static char *make_header(const struct ty_sweep_job *job)
 
 /* ---- the sweep ---- */
 
-static void remark_broken(struct ty_sweep_job *job, struct ty_arena *arena)
+static void remark_broken(struct job *job, struct ty_arena *arena)
 {
     if (job->store.broken_B > 0) {
         ty_sweep_remark(
@@ -45,7 +299,7 @@ static void remark_broken(struct ty_sweep_job *job, struct ty_arena *arena)
 }
 
 /* A sweep over layouts is meant to compare layouts alone. */
-static void remark_stack(struct ty_sweep_job *job, struct ty_arena *arena)
+static void remark_stack(struct job *job, struct ty_arena *arena)
 {
     if (job->by_layout) {
         ty_sweep_remark(
@@ -56,8 +310,8 @@ static void remark_stack(struct ty_sweep_job *job, struct ty_arena *arena)
     }
 }
 
-/* Why the first row without an answer has none. */
-static void remark_wrong(struct ty_sweep_job *job, struct ty_arena *arena)
+/* Remarks why the first row without an answer has none. */
+static void remark_wrong(struct job *job, struct ty_arena *arena)
 {
     const bool none = job->summary.n_fit + job->summary.n_not == 0;
     if (job->wrong_row != UINT32_MAX) {
@@ -68,14 +322,14 @@ static void remark_wrong(struct ty_sweep_job *job, struct ty_arena *arena)
 
 #define ROWS_NAMED 8u
 
-/* That every row is there, of what others were to simulate; `advice` where one is not. */
-static int demand_all(const struct ty_sweep_job *job, const char *advice, struct ty_err *err)
+/* Checks that every row is there which others were to simulate; `advice` where one is not. */
+static int demand_all(const struct job *job, const char *advice, struct ty_err *err)
 {
     struct ty_text rows = {.data = NULL}; /* "2, 10, 18" */
     char lacking[64], all[64];
     uint32_t n = 0;
     for (uint32_t row = 0; row < job->table.csv.n_rows; row++) {
-        if (job->store.rows.line[row] != NULL || !ty_sweep_job_has(job, row)) {
+        if (job->store.rows.line[row] != NULL || !has_row(job, row)) {
             continue;
         }
         if (n++ < ROWS_NAMED) {
@@ -96,7 +350,7 @@ static int demand_all(const struct ty_sweep_job *job, const char *advice, struct
     return rc;
 }
 
-static int open_store(struct ty_sweep_job *job, const char *header, struct ty_arena *arena,
+static int open_store(struct job *job, const char *header, struct ty_arena *arena,
                       struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
@@ -115,9 +369,9 @@ static int open_store(struct ty_sweep_job *job, const char *header, struct ty_ar
     return rc;
 }
 
-/* All that is to be known before anything is written. */
-static int prepare(struct ty_sweep_job *job, const struct ty_sweep_earlier *earlier,
-                   const char *header, struct ty_arena *arena, struct ty_err *err)
+/* Reads and checks everything before anything is written. */
+static int prepare(struct job *job, const struct ty_sweep_earlier *earlier, const char *header,
+                   struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
     int rc = open_store(job, header, arena, err);
@@ -135,25 +389,25 @@ static int prepare(struct ty_sweep_job *job, const struct ty_sweep_earlier *earl
                         err);
     }
     if (rc == 0) {
-        ty_crew_run(o->crew, (uint32_t)job->store.n_samples, o->jobs, ty_sweep_job_check, job);
-        rc = ty_sweep_job_fault(job, err);
+        ty_crew_run(o->crew, (uint32_t)job->store.n_samples, o->jobs, check_sample, job);
+        rc = fail_rows(job, err);
     }
     return rc;
 }
 
-static int simulate(struct ty_sweep_job *job, struct ty_err *err)
+static int simulate(struct job *job, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
     if (o->n_merge == 0) {
-        ty_crew_run(o->crew, job->table.csv.n_rows, o->jobs, ty_sweep_job_row, job);
+        ty_crew_run(o->crew, job->table.csv.n_rows, o->jobs, simulate_row, job);
     }
-    const int rc = ty_sweep_job_fault(job, err);
+    const int rc = fail_rows(job, err);
     return rc < 0 || ty_crew_leads(o->crew) ? rc : ty_sweep_store_hand_over(&job->store, err);
 }
 
-/* By the first process, once all rows are there. */
-static int conclude(struct ty_sweep_job *job, const struct ty_sweep_earlier *earlier,
-                    struct ty_arena *arena, struct ty_err *err)
+/* Concludes the sweep in the first process, once all rows are there. */
+static int conclude(struct job *job, const struct ty_sweep_earlier *earlier, struct ty_arena *arena,
+                    struct ty_err *err)
 {
     int rc = 0;
     if (job->options->crew != NULL) {
@@ -178,13 +432,13 @@ static int conclude(struct ty_sweep_job *job, const struct ty_sweep_earlier *ear
 /* Processes that share the rows have met when all know what is to be done. They meet before the
  * first of them writes (all have read what was there), before rows are taken (all can write), when
  * none is left, and when the table is there. */
-static int sweep(struct ty_sweep_job *job, struct ty_arena *arena, struct ty_err *err)
+static int sweep(struct job *job, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
     const struct ty_sweep_earlier earlier = {.resume = o->resume,
                                              .merge = o->merge,
                                              .n_merge = o->n_merge,
-                                             .look = ty_sweep_job_look,
+                                             .look = read_row,
                                              .arg = job};
     char *header = make_header(job);
     int rc = header == NULL ? ty_fail_memory(err) : prepare(job, &earlier, header, arena, err);
@@ -204,7 +458,7 @@ static int sweep(struct ty_sweep_job *job, struct ty_arena *arena, struct ty_err
     return rc;
 }
 
-/* The lines of a remark that have room. */
+/* Copies the lines of a remark that fit. */
 static void copy_remark(struct ty_sweep_summary *summary, const char *remark)
 {
     static const char more[] = "\n(and others)";
@@ -219,8 +473,8 @@ static void copy_remark(struct ty_sweep_summary *summary, const char *remark)
                    whole ? "" : more + (n == 0));
 }
 
-/* What the caller is told, of a sweep that ended with rc. */
-static void sum_up(struct ty_sweep_job *job, int rc)
+/* Fills in the summary of a sweep that ended with rc. */
+static void sum_up(struct job *job, int rc)
 {
     struct ty_sweep_summary *summary = job->options->summary;
     if (summary == NULL) {
@@ -258,7 +512,7 @@ static int check_streams(const struct ty_sweep_options *options, struct ty_err *
 
 int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
 {
-    struct ty_sweep_job job = {
+    struct job job = {
         .options = options,
         .store = {.fd = -1},
         .changed = SIZE_MAX,
@@ -271,12 +525,12 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
                             .n_sets = options->n_sets},
                  .table = &job.table,
                  .gate = &job.gate,
-                 .desks = &job.desks},
+                 .workers = &job.workers},
     };
     struct ty_arena arena = {.head = NULL};
     int rc = check_streams(options, err);
     rc = rc < 0 ? rc : ty_source_hold(&job.rows.source, options->crew, &arena, err);
-    ty_worker_pool_init(&job.desks, &job.rows.source);
+    ty_worker_pool_init(&job.workers, &job.rows.source);
     rc = rc < 0 ? rc
                 : ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena,
                                  err);
@@ -298,7 +552,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         rc = ty_sweep_bands_init(&job.bands, &job.rows, err);
     }
     for (uint32_t row = 0; rc == 0 && row < job.table.csv.n_rows; row++) {
-        job.n_due += ty_sweep_job_has(&job, row);
+        job.n_due += has_row(&job, row);
     }
     rc = ty_crew_meet(options->crew, rc);
     if (rc == 0) {
@@ -310,7 +564,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     }
     sum_up(&job, rc);
     ty_sweep_bands_release(&job.bands);
-    ty_worker_pool_release(&job.desks);
+    ty_worker_pool_release(&job.workers);
     ty_arena_release(&arena);
     return rc;
 }

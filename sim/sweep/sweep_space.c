@@ -42,15 +42,15 @@ static int read_row(const struct space *s, uint32_t row, char message[TY_ROW_MES
                     struct ty_err *err)
 {
     struct ty_config *config = NULL;
-    struct ty_worker *desk = ty_worker_acquire(s->rows->desks);
-    const int rc =
-        desk == NULL ? ty_fail_memory(err) : ty_row_read(s->rows, desk, row, NULL, 0, &config, err);
+    struct ty_worker *worker = ty_worker_acquire(s->rows->workers);
+    const int rc = worker == NULL ? ty_fail_memory(err)
+                                  : ty_row_read(s->rows, worker, row, NULL, 0, &config, err);
     if (rc < 0) {
         ty_row_message(err, message);
     }
     ty_config_free(config);
-    if (desk != NULL) {
-        ty_worker_release(s->rows->desks, desk);
+    if (worker != NULL) {
+        ty_worker_release(s->rows->workers, worker);
     }
     return rc;
 }

@@ -1,9 +1,20 @@
-/* sweep_store.c - see sweep_store.h.
+/* sweep_store.c - writes the rows of a sweep as they finish, and reads what earlier ones left.
  *
- * PATH.partial has records (sweep_records.h) as rows finish. The table in order is on the disk
- * (fsync) before it takes its name, and PATH.partial goes after that. */
+ * PATH.partial and the tables of shards are tables, too: their columns, then a record for each row,
+ * in any order:
+ *
+ *     row,bytes,crc32,layout.tensor,step_time_s,...
+ *     2,118,9ae2f30c,4,1.263,...
+ *
+ * A record is the number of the row, from 1, the length of its line of the table and a check of
+ * both. Records are only ever added, each by one write. A kill or a crash of the machine can
+ * therefore leave a record that is cut, or blocks of zeros: all records before the first broken one
+ * count.
+ *
+ * The table in order is on the disk (fsync) before it takes its name, and PATH.partial is removed
+ * after that. */
 #define _DEFAULT_SOURCE     /* flock */
-#define _XOPEN_SOURCE   700 /* ftruncate, realpath */
+#define _XOPEN_SOURCE   700 /* ftruncate, realpath, strndup */
 
 #include "sim/sweep/sweep_store.h"
 
@@ -20,14 +31,177 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/base/file.h"
+#include <zlib.h>
 
-#define LOCK_TRIES 100u /* names that changed hands while they were opened */
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+#define LOCK_TRIES 100u /* of a name that another sweep replaces while it is opened */
 #define ANEW       "remove it to start anew"
+#define MAX_BYTES  ((size_t)1 << 30) /* of a file: a million rows take about 200 MB */
+
+/* ---- records ---- */
+
+/* What was in a file. */
+struct found {
+    size_t size, whole; /* B; of them up to the first broken record */
+    uint32_t sample;    /* a row that it brought, with an answer if one has; UINT32_MAX: none */
+};
+
+struct record {
+    uint32_t row;
+    const char *line; /* of the table */
+    size_t n;         /* bytes of the line */
+};
+
+/* A file that is being read. */
+struct reading {
+    struct ty_sweep_records *records;
+    const char *path, *otherwise;
+    ty_sweep_look *look;
+    void *arg;
+    struct found *found;
+    bool any_answer;
+};
+
+static uint32_t check_of(uint32_t row, const char *line, size_t n)
+{
+    return (uint32_t)crc32_z(row + 1, (const Bytef *)line, n);
+}
+
+static const char *head_records(const char *header, struct ty_arena *arena)
+{
+    return ty_arena_printf(arena, "row,bytes,crc32,%s", header);
+}
+
+static void put_records(struct ty_text *t, uint32_t row, const char *line)
+{
+    const size_t n = strlen(line);
+    ty_text_add(t, "%" PRIu32 ",%zu,%08" PRIx32 ",", row + 1, n, check_of(row, line, n));
+    ty_text_bytes(t, line, n);
+}
+
+/* Reads the record that begins at `at`. Returns false if there is no whole one. */
+static bool read_record(const char *at, const char *end, struct record *r)
+{
+    char *p;
+    const unsigned long row = strtoul(at, &p, 10);
+    if (*p != ',' || row == 0 || row > UINT32_MAX) {
+        return false;
+    }
+    r->row = (uint32_t)row - 1;
+    r->n = strtoul(p + 1, &p, 10);
+    if (*p != ',') {
+        return false;
+    }
+    const unsigned long check = strtoul(p + 1, &p, 16);
+    r->line = p + 1;
+    return *p == ',' && r->n > 0 && r->n <= (size_t)(end - r->line) && r->line[r->n - 1] == '\n' &&
+           memchr(r->line, '\0', r->n) == NULL && check == check_of(r->row, r->line, r->n);
+}
+
+static int fail_foreign(const struct reading *of, uint32_t row, struct ty_err *err)
+{
+    return ty_fail(err, TY_EINPUT, "%s: its row %" PRIu32 " is not that of this %s; %s", of->path,
+                   row + 1, of->records->what, of->otherwise);
+}
+
+/* Keeps the line of a record that belongs to this sweep. */
+static int keep_record(struct reading *of, const struct record *r, struct ty_err *err)
+{
+    struct ty_sweep_records *records = of->records;
+    const char *there = r->row < records->n_rows ? records->line[r->row] : NULL;
+    if (there != NULL) {
+        const bool same = strlen(there) == r->n && memcmp(there, r->line, r->n) == 0;
+        return same ? 0
+                    : ty_fail(err, TY_EINPUT, "%s: its row %" PRIu32 " differs from one before; %s",
+                              of->path, r->row + 1, of->otherwise);
+    }
+    char *line = strndup(r->line, r->n);
+    if (line == NULL) {
+        return ty_fail_memory(err);
+    }
+    const int rc = r->row < records->n_rows ? of->look(of->arg, r->row, line) : TY_EINPUT;
+    if (rc < 0) {
+        free(line);
+        return rc == TY_ENOMEM ? ty_fail_memory(err) : fail_foreign(of, r->row, err);
+    }
+    records->line[r->row] = line;
+    if (rc > 0 || !of->any_answer) { /* a row with times checks more than one that failed */
+        of->found->sample = r->row;
+        of->any_answer = rc > 0;
+    }
+    return 0;
+}
+
+/* Returns whether a first line may be the head of such a file, cut or overwritten with zeros. */
+static bool began_right(const char *head, const char *text, size_t len)
+{
+    size_t i = 0;
+    while (i < len && head[i] != '\0' && (text[i] == head[i] || text[i] == '\0')) {
+        i++;
+    }
+    return i == len || head[i] == '\0';
+}
+
+/* Keeps the records before the first broken one. Refuses a text that was not written for this
+ * table: its figures would stand in wrong rows. */
+static int keep(struct reading *of, const char *text, size_t len, struct ty_err *err)
+{
+    const char *head = of->records->head;
+    const size_t n = strlen(head);
+    struct record r;
+    if (!began_right(head, text, len)) {
+        return ty_fail(err, TY_EINPUT, "%s: its columns are not those of this %s; %s", of->path,
+                       of->records->what, of->otherwise);
+    }
+    const char *at = text, *end = text + len;
+    if (len >= n && memcmp(text, head, n) == 0) {
+        at += n;
+        while (read_record(at, end, &r)) {
+            const int rc = keep_record(of, &r, err);
+            if (rc < 0) {
+                return rc;
+            }
+            at = r.line + r.n;
+        }
+    }
+    of->found->size = len;
+    of->found->whole = (size_t)(at - text);
+    return 0;
+}
+
+static int read_records(struct ty_sweep_records *records, const char *path, ty_sweep_look *look,
+                        void *arg, const char *otherwise, struct found *found, struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct reading of = {.records = records,
+                         .path = path,
+                         .otherwise = otherwise,
+                         .look = look,
+                         .arg = arg,
+                         .found = found};
+    const char *text = "";
+    size_t len = 0;
+    *found = (struct found){.sample = UINT32_MAX};
+    int rc = ty_file_read(&arena, path, MAX_BYTES, &text, &len, err);
+    if (rc == 0) {
+        rc = keep(&of, text, len, err);
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
+static void release_records(struct ty_sweep_records *records)
+{
+    for (uint32_t row = 0; records->line != NULL && row < records->n_rows; row++) {
+        free(records->line[row]);
+    }
+}
 
 /* ---- opening ---- */
 
-/* The files that a sweep into PATH has. */
+/* Names the files of a sweep into PATH. */
 static int name_files(struct ty_sweep_store *store, const char *path, struct ty_err *err)
 {
     char number[16] = "";
@@ -42,7 +216,7 @@ static int name_files(struct ty_sweep_store *store, const char *path, struct ty_
                : 0;
 }
 
-/* Where rows go: standard output; a file, through links; or something that is no file, as it is. */
+/* Finds where rows go: standard output; a file, through links; or a device or pipe as it is. */
 static int find_target(struct ty_sweep_store *store, struct ty_err *err)
 {
     const char *output = store->is.output;
@@ -88,7 +262,7 @@ static int open_partial(struct ty_sweep_store *store, struct ty_err *err)
                            "%s: another %s writes it; wait for it, or name another output",
                            store->partial, store->is.what);
         }
-        if (is_still_named(store)) { /* and not what a sweep that has just ended removed */
+        if (is_still_named(store)) { /* another sweep may just have removed it */
             return 0;
         }
         (void)close(store->fd);
@@ -98,7 +272,7 @@ static int open_partial(struct ty_sweep_store *store, struct ty_err *err)
     return ty_fail_write(err, store->partial, errno);
 }
 
-/* Bytes of a file; -1: there is none. */
+/* Returns the bytes of a file; -1: there is none. */
 static int64_t size_of(const char *path)
 {
     struct stat st;
@@ -111,7 +285,7 @@ int ty_sweep_store_open(struct ty_sweep_store *store, const struct ty_sweep_targ
     *store = (struct ty_sweep_store){.is = *target, .arena = arena, .fd = -1};
     store->rows = (struct ty_sweep_records){
         .what = target->what,
-        .head = ty_sweep_records_head(target->header, arena),
+        .head = head_records(target->header, arena),
         .line = ty_arena_array(arena, char *, (size_t)target->n_rows + 1),
         .n_rows = target->n_rows,
     };
@@ -122,9 +296,9 @@ int ty_sweep_store_open(struct ty_sweep_store *store, const struct ty_sweep_targ
     return rc < 0 || store->partial == NULL ? rc : open_partial(store, err);
 }
 
-/* ---- what was there before ---- */
+/* ---- rows of earlier sweeps ---- */
 
-/* Whether `name` is "BASE.partial" or "BASE.partial.N", and not the one that is this process's. */
+/* Returns whether `name` is "BASE.partial" or "BASE.partial.N" of another process. */
 static bool is_other(const struct ty_sweep_store *store, const char *base, const char *name)
 {
     static const char partial[] = ".partial";
@@ -188,11 +362,11 @@ static int find_others(struct ty_sweep_store *store, struct ty_err *err)
 }
 
 static int read_file(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
-                     const char *path, const char *otherwise, struct ty_sweep_found *found,
+                     const char *path, const char *otherwise, struct found *found,
                      struct ty_err *err)
 {
-    const int rc = ty_sweep_records_read(&store->rows, path, earlier->look, earlier->arg, otherwise,
-                                         found, err);
+    const int rc =
+        read_records(&store->rows, path, earlier->look, earlier->arg, otherwise, found, err);
     if (rc == 0 && found->sample != UINT32_MAX) {
         store->sample[store->n_samples++] =
             (struct ty_sweep_sample){.path = path, .row = found->sample};
@@ -203,7 +377,7 @@ static int read_file(struct ty_sweep_store *store, const struct ty_sweep_earlier
 static int read_others(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
                        struct ty_err *err)
 {
-    struct ty_sweep_found found;
+    struct found found;
     int rc = 0;
     for (size_t i = 0; i < store->n_others && rc == 0; i++) {
         rc = read_file(store, earlier, store->others[i], ANEW, &found, err);
@@ -214,7 +388,7 @@ static int read_others(struct ty_sweep_store *store, const struct ty_sweep_earli
 static int read_partial(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
                         struct ty_err *err)
 {
-    struct ty_sweep_found found;
+    struct found found;
     const int rc = read_file(store, earlier, store->partial, ANEW, &found, err);
     if (rc == 0 && size_of(store->partial) != (int64_t)found.size) {
         return ty_fail(err, TY_EINPUT, "%s: not what a %s wrote; " ANEW, store->partial,
@@ -233,7 +407,7 @@ static int fail_rows_there(const struct ty_sweep_store *store, const char *path,
                    path, store->is.what);
 }
 
-/* That there is nothing which a sweep that starts anew would throw away. */
+/* Checks that a sweep that starts anew would discard no rows. */
 static int demand_no_rows(const struct ty_sweep_store *store, struct ty_err *err)
 {
     const int64_t n = (int64_t)strlen(store->rows.head);
@@ -267,7 +441,7 @@ int ty_sweep_store_read(struct ty_sweep_store *store, const struct ty_sweep_earl
         rc = demand_no_rows(store, err);
     }
     for (size_t i = 0; i < earlier->n_merge && rc == 0; i++) {
-        struct ty_sweep_found found;
+        struct found found;
         const char *otherwise =
             ty_arena_printf(store->arena, "merge the shards of one %s", store->is.what);
         rc = otherwise == NULL
@@ -277,7 +451,7 @@ int ty_sweep_store_read(struct ty_sweep_store *store, const struct ty_sweep_earl
     return rc;
 }
 
-/* Every finished row that has none unfinished before it. */
+/* Writes every finished row that has none unfinished before it. */
 static void write_in_order(struct ty_sweep_store *store)
 {
     while (store->next < store->rows.n_rows && store->rows.line[store->next] != NULL) {
@@ -309,11 +483,11 @@ int ty_sweep_store_begin(struct ty_sweep_store *store, struct ty_err *err)
 
 /* ---- rows ---- */
 
-/* At the end of PATH.partial; what went wrong leaves it as it was. */
+/* Appends to PATH.partial. A failed write leaves the file as it was. */
 static void add_record(struct ty_sweep_store *store, uint32_t row, const char *line)
 {
     struct ty_text record = {.data = NULL};
-    ty_sweep_records_put(&record, row, line);
+    put_records(&record, row, line);
     const int error =
         record.failed ? ENOMEM : ty_fd_write(store->fd, record.data, record.len, NULL);
     if (error == 0) {
@@ -343,7 +517,7 @@ int ty_sweep_store_hand_over(struct ty_sweep_store *store, struct ty_err *err)
     if (store->error == 0 && fsync(store->fd) != 0 && errno != EINVAL) {
         store->error = errno;
     }
-    /* closed, not only written: that is when a network file system shows it to others */
+    /* a network file system shows a file to others once it is closed */
     if (store->error == 0 && close(store->fd) != 0) {
         store->error = errno;
     }
@@ -378,7 +552,7 @@ static int write_text(int to, struct ty_text *text)
     return error;
 }
 
-/* Header and rows to an empty file, and the file to the disk. 0 or an errno. */
+/* Writes header and rows to an empty file, and the file to the disk. Returns 0 or an errno. */
 static int write_ordered(const struct ty_sweep_store *store, int to)
 {
     const char *header = store->is.numbered ? store->rows.head : store->is.header;
@@ -387,13 +561,13 @@ static int write_ordered(const struct ty_sweep_store *store, int to)
         const char *line = store->rows.line[row];
         struct ty_text record = {.data = NULL};
         if (line != NULL && store->is.numbered) {
-            ty_sweep_records_put(&record, row, line);
+            put_records(&record, row, line);
             error = write_text(to, &record);
         } else if (line != NULL) {
             error = ty_fd_write(to, line, strlen(line), NULL);
         }
     }
-    /* what cannot be synchronised (EINVAL, a special file system) is as safe as it gets */
+    /* a special file system may not support this (EINVAL) */
     return error != 0 || fsync(to) == 0 || errno == EINVAL ? error : errno;
 }
 
@@ -452,9 +626,9 @@ void ty_sweep_store_hint(const struct ty_sweep_store *store, struct ty_err *err)
 
 void ty_sweep_store_release(struct ty_sweep_store *store)
 {
-    ty_sweep_records_release(&store->rows);
+    release_records(&store->rows);
     if (store->fd >= 0 && store->partial != NULL && size_of(store->partial) == 0) {
-        (void)unlink(store->partial); /* nothing came of it */
+        (void)unlink(store->partial); /* it has no rows */
     }
     if (store->fd >= 0 && store->fd != STDOUT_FILENO) {
         (void)close(store->fd);

@@ -29,7 +29,7 @@ struct place {
     char path[192];
     struct ty_sweep_table table;
     struct ty_row_source rows;
-    struct ty_worker_pool desks;
+    struct ty_worker_pool workers;
     struct ty_arena arena;
 };
 
@@ -42,14 +42,14 @@ static void enter(struct place *p, const char *more)
     FILE *file = fopen(p->path, "w");
     ck_assert(file != NULL && fputs(base, file) >= 0 && fputs(more, file) >= 0 &&
               fclose(file) == 0);
-    p->rows =
-        (struct ty_row_source){.source = {.path = p->path}, .table = &p->table, .desks = &p->desks};
-    ty_worker_pool_init(&p->desks, &p->rows.source);
+    p->rows = (struct ty_row_source){
+        .source = {.path = p->path}, .table = &p->table, .workers = &p->workers};
+    ty_worker_pool_init(&p->workers, &p->rows.source);
 }
 
 static void leave(struct place *p)
 {
-    ty_worker_pool_release(&p->desks);
+    ty_worker_pool_release(&p->workers);
     ty_arena_release(&p->arena);
     temp_dir_remove(&p->dir);
 }
@@ -59,13 +59,13 @@ static struct ty_band band_of(struct place *p, const char *set)
     struct ty_band band;
     struct ty_err err = TY_ERR_NONE;
     struct ty_row_source rows = p->rows;
-    struct ty_worker_pool desks;
+    struct ty_worker_pool workers;
     rows.source.sets = &set;
     rows.source.n_sets = set != NULL;
-    rows.desks = &desks;
-    ty_worker_pool_init(&desks, &rows.source);
+    rows.workers = &workers;
+    ty_worker_pool_init(&workers, &rows.source);
     ck_assert_msg(ty_band_find(&band, &rows, 0, NULL, 2, &p->arena, &err) == 0, "%s", err.text);
-    ty_worker_pool_release(&desks);
+    ty_worker_pool_release(&workers);
     return band;
 }
 

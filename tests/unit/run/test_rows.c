@@ -1,4 +1,4 @@
-/* test_rows.c - a row is what its own values make it, whatever the desk was used for before. */
+/* test_rows.c - a row is what its own values make it, whatever the worker was used for before. */
 #include "sim/sweep/row_run.h"
 
 #include <stdio.h>
@@ -82,8 +82,8 @@ static uint32_t check(const char *text, uint32_t n)
     FILE *file = fopen(path, "w");
     ck_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
     struct ty_worker_pool used, fresh;
-    struct ty_row_source kept = {.source = {.path = path}, .table = &none, .desks = &used};
-    struct ty_row_source alone = {.source = {.path = path}, .table = &none, .desks = &fresh};
+    struct ty_row_source kept = {.source = {.path = path}, .table = &none, .workers = &used};
+    struct ty_row_source alone = {.source = {.path = path}, .table = &none, .workers = &fresh};
     ty_worker_pool_init(&used, &kept.source);
     for (uint64_t i = 0; i < n; i++) {
         char set[4][64];
