@@ -4,15 +4,19 @@
 A case file is a list of cases. In each, lines starting with
 
     #    are comments
-    |    are the text of run.yaml in the working directory of the case (empty: no file)
+    |    are the text of run.yaml in the working directory of the case
+    +    are lines of run.yaml below those of the base
     $    is the command, split as a shell would
-    ?    is the exit status
+    ?    is the exit status; left out: 2 where standard error begins with "trainyard", 3 where it
+         begins with anything else, 0 where nothing is printed there
     >    are standard output; left out: whatever it prints is right
     2>   are standard error; left out: nothing may be printed there
 
 EXAMPLES in a command, in run.yaml, and in what comes back, is the folder docs/examples.
 Chrome traces that a command leaves behind have to keep the rules of rules.py.
-A blank line ends a case. `cases.py --update BINARY FILE...` writes what comes back into the files.
+A blank line ends a case. Lines of run.yaml without a command are a base: the run.yaml of all cases
+from there to the next base that have none of their own. `cases.py --update BINARY FILE...` writes
+what comes back into the files.
 """
 import pathlib
 import shlex
@@ -24,9 +28,16 @@ import rules
 
 
 class Case:
-    def __init__(self):
-        self.comment, self.yaml, self.out, self.err = [], [], [], []
-        self.command, self.status, self.compares_out = "", 0, False
+    def __init__(self, base):
+        self.comment, self.own, self.more, self.out, self.err = [], [], [], [], []
+        self.base, self.command, self.status, self.compares_out = base, "", None, False
+
+    @property
+    def yaml(self):
+        return self.own or self.base + self.more
+
+    def usual_status(self):
+        return (2 if self.err[0].startswith("trainyard") else 3) if self.err else 0
 
     def run(self, binary, examples):
         words = shlex.split(self.command.replace("EXAMPLES", str(examples)))
@@ -44,28 +55,36 @@ class Case:
 
     def lines(self):
         yield from self.comment
-        yield from ("| " + line if line else "|" for line in self.yaml)
+        yield from ("| " + line if line else "|" for line in self.own)
+        yield from ("+ " + line for line in self.more)
+        if not self.command:
+            return
         yield "$ " + self.command
-        yield f"? {self.status}"
+        if self.status != self.usual_status():
+            yield f"? {self.status}"
         if self.compares_out:
             yield from ("> " + line if line else ">" for line in self.out)
         yield from ("2> " + line if line else "2>" for line in self.err)
 
 
 def read(path):
-    cases, case, used = [], Case(), False
+    cases, case, used = [], Case([]), False
     for line in path.read_text(encoding="utf-8").splitlines() + [""]:
         if not line:
             if used:
+                if case.status is None:
+                    case.status = case.usual_status()
                 cases.append(case)
-            case, used = Case(), False
+            case, used = Case(case.base if case.command else case.own or case.base), False
             continue
         used = True
         mark, _, text = line.partition(" ")
         if line.startswith("#"):
             case.comment.append(line)
         elif mark == "|":
-            case.yaml.append(text)
+            case.own.append(text)
+        elif mark == "+":
+            case.more.append(text)
         elif mark == "$":
             case.command = text
         elif mark == "?":
@@ -88,7 +107,7 @@ def main():
     number, failed = 0, 0
     for path in files:
         cases = read(path)
-        for case in cases:
+        for case in filter(lambda case: case.command, cases):
             number += 1
             status, out, err = case.run(binary, examples)
             if update:
