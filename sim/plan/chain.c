@@ -1,4 +1,4 @@
-/* chain.c - see chain.h.
+/* chain.c - solves the chain program by dynamic programming under rising ceilings.
  *
  * For a ceiling M on the seconds of a stage
  *

@@ -1,4 +1,4 @@
-/* uneven.c - see uneven.h. */
+/* uneven.c - chooses the layouts to repartition, and keeps the fastest result. */
 #include "sim/plan/uneven.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* verdict.c - see verdict.h. */
+/* verdict.c - adds up the memory of every rank of a layout, and finds the fullest. */
 #include "sim/plan/verdict.h"
 
 #include <math.h>

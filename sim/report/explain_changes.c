@@ -79,7 +79,7 @@ int ty_report_changes(const struct ty_run *run, struct ty_text *t, struct ty_err
     }
     ty_text_add(t, "what you can change: step time, memory of the fullest GPU, and what to type; "
                    "fastest first\n");
-    if (all.no_dice) {
+    if (all.no_noise) {
         ty_text_add(t, "  all without run.jitter, run.gpu_spread and run.routing, for the sake of "
                        "time\n");
     }

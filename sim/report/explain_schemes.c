@@ -120,7 +120,7 @@ static void put_schemes(struct ty_text *t, const struct ty_schemes *all)
                 "tensor schemes for %u ranks, fastest first; bytes that a rank receives for the "
                 "products of a step, by the closed form\n",
                 (unsigned)all->item[0].trial.config.layout.tensor);
-    if (all->no_dice) {
+    if (all->no_noise) {
         ty_text_add(t, "  all without run.jitter, run.gpu_spread and run.routing, for the sake of "
                        "time\n");
     }

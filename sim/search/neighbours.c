@@ -1,4 +1,4 @@
-/* neighbours.c - see neighbours.h.
+/* neighbours.c - makes, executes and ranks the neighbours of a run.
  *
  * A neighbour costs what a folded run costs. Where members of a gang differ, a fold is impossible
  * and each costs a whole run: the dice of a large one are then set aside, for the plan as it is,
@@ -274,13 +274,13 @@ int ty_run_neighbours(const struct ty_run *run, bool schedules, struct ty_neighb
     if (out->item == NULL) {
         return ty_fail_memory(err);
     }
-    out->no_dice = ty_trial_disable_noise(&s.base, tasks_of(run, false));
+    out->no_noise = ty_trial_disable_noise(&s.base, tasks_of(run, false));
     int rc = find(&s, schedules);
     if (rc < 0) {
         return rc == TY_ENOMEM ? ty_fail_memory(err)
                                : ty_fail(err, rc, "more changes than there is room for");
     }
-    leave_out(out, tasks_of(run, run->lockstep || out->no_dice));
+    leave_out(out, tasks_of(run, run->lockstep || out->no_noise));
     rc = execute(run, out, arena, err);
     return rc == 0 && rank(out, arena) < 0 ? ty_fail_memory(err) : rc;
 }

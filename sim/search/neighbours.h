@@ -26,7 +26,7 @@ struct ty_neighbours {
     uint32_t n, cap;
     uint32_t own;      /* which one is the plan as it is */
     uint32_t left_out; /* legal changes that were not executed: there would be too much to do */
-    bool no_dice;      /* all, the plan as it is too, after ty_trial_disable_noise */
+    bool no_noise;     /* all, the plan as it is too, after ty_trial_disable_noise */
 };
 
 /* All changes, or with `schedules` only those of the first two topics. Illegal ones are not

@@ -1,4 +1,4 @@
-/* schemes.c - see schemes.h.
+/* schemes.c - compares tensor schemes: bytes by closed forms, times by execution.
  *
  * Bytes are those of the closed forms, of products of K x N on M tokens (docs/model.md), forward
  * and backward, without what runs again: elements that a rank receives for a layer are
@@ -243,7 +243,7 @@ int ty_run_schemes(const struct ty_run *run, struct ty_schemes *out, struct ty_a
     if (s.units == NULL) {
         return ty_fail_memory(err);
     }
-    out->no_dice = ty_trial_disable_noise(&s.base, (double)run->all.program->n_tasks);
+    out->no_noise = ty_trial_disable_noise(&s.base, (double)run->all.program->n_tasks);
     try_grids(&s, ranks);
     const bool any = out->n > 0 || out->refused != NULL;
     if (any) {

@@ -24,7 +24,7 @@ struct ty_schemes {
     struct ty_scheme item[TY_SCHEMES_MAX]; /* [n]: those that ran, fastest first */
     uint32_t n, own;                       /* which is the plan as it is */
     const char *refused; /* why a scheme cannot be, though ranks allow it; NULL: all can be */
-    bool no_dice;        /* all after ty_trial_disable_noise */
+    bool no_noise;       /* all after ty_trial_disable_noise */
 };
 
 /* n is 0 where tensor ranks are no grid of any kind. A scheme that deals out more sequences than a

@@ -1,4 +1,4 @@
-/* trial.c - see trial.h. Each has its place in the array: threads change nothing that comes out. */
+/* trial.c - executes variants of a run on several threads, each into its own place of the array. */
 #include "sim/search/trial.h"
 
 #include <string.h>

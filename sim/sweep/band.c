@@ -1,4 +1,4 @@
-/* band.c - see band.h. */
+/* band.c - runs a row with each uncertain value moved, and adds up what the moves do. */
 #include "sim/sweep/band.h"
 
 #include <gsl/gsl_cdf.h>

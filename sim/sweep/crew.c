@@ -1,6 +1,6 @@
-/* crew.c - see crew.h. Threads of all processes take from one counter, many pieces at first and
- * single ones at the end (guided self-scheduling: Polychronopoulos and Kuck 1987), as a question to
- * another machine may take as long as a row. */
+/* crew.c - hands out pieces of work to threads and processes. Threads of all processes take from
+ * one counter, many pieces at first and single ones at the end (guided self-scheduling:
+ * Polychronopoulos and Kuck 1987), as a question to another machine may take as long as a row. */
 #include "sim/sweep/crew.h"
 
 #define SHARES 8u /* of what is left a thread takes one of so many for each thread there is */

@@ -1,4 +1,4 @@
-/* inputs.c - see inputs.h.
+/* inputs.c - finds the files that configurations and tables read or name.
  *
  * A configuration remembers the files that it reads, but one with a mistake is not there to be
  * asked, and it may stop before it has read them all: so the loader is asked, and the keys that

@@ -1,4 +1,4 @@
-/* row_run.c - see row_run.h. */
+/* row_run.c - workers, the limit on their memory, and a row from settings to a run. */
 #include "sim/sweep/row_run.h"
 
 #include <stdio.h>

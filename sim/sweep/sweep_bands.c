@@ -1,4 +1,4 @@
-/* sweep_bands.c - see sweep_bands.h. */
+/* sweep_bands.c - finds the bands of rows, and the rows that may be as fast as the fastest. */
 #include "sim/sweep/sweep_bands.h"
 
 #include <math.h>

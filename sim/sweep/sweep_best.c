@@ -1,4 +1,4 @@
-/* sweep_best.c - see sweep_best.h. */
+/* sweep_best.c - keeps the fastest rows and prints them in columns. */
 #include "sim/sweep/sweep_best.h"
 
 #include <stdio.h>

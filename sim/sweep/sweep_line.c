@@ -1,4 +1,4 @@
-/* sweep_line.c - see sweep_line.h.
+/* sweep_line.c - writes the figures of a row as cells of CSV, and reads them back.
  *
  * ",1.5,0.4,0.5,9e5,0.1,7e10,1,fsdp,\n": six numbers, whether it fits, the stack, an empty error.
  * ",,,,,,,,,message\n": nothing but the error. */

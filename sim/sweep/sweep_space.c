@@ -1,4 +1,4 @@
-/* sweep_space.c - see sweep_space.h.
+/* sweep_space.c - removes combinations of --over that the run file refuses.
  *
  * Every combination is read as its row would read it, without planning it, on several threads. What
  * says no is known by the key that its message blames; these are counted. */

@@ -1,4 +1,4 @@
-/* sweep_table.c - see sweep_table.h. */
+/* sweep_table.c - reads a table of settings, or makes one from lists. */
 #include "sim/sweep/sweep_table.h"
 
 #include <stdarg.h>

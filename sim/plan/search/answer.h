@@ -7,37 +7,39 @@
 
 /* A layout that was simulated in full, with contention. */
 struct ty_plan_row {
-    uint32_t row; /* number in the search, from 0: of all spaces one after the other */
+    uint32_t row; /* number of the layout, from 0, counted through all spaces */
     struct ty_plan_point point;
     double step_s, tokens_per_s, mfu, bubble_fraction;
-    double peak_B, capacity_B;     /* of the fullest stage, and what its GPUs have */
-    uint32_t stage;                /* which one that is */
-    double bucket_s[TY_N_BUCKETS]; /* where the step goes, mean over GPUs */
+    double peak_B, capacity_B;     /* of the fullest stage, and of its GPUs */
+    uint32_t stage;                /* the fullest */
+    double bucket_s[TY_N_BUCKETS]; /* seconds of the step in each bucket, mean over GPUs */
 };
 
-/* How long a step of the Pareto set may be over the fastest. Beyond lie layouts that nobody would
- * take, tensor groups over many nodes, and their simulation is the longest. */
+/* The longest step of the Pareto set, over the fastest. Slower layouts, such as tensor groups over
+ * many nodes, are of no use and take longest to simulate. */
 #define TY_PLAN_SLOWEST 1.5
 
 /* The answer for one number of GPUs. */
 struct ty_plan_result {
     struct ty_config *base;
     struct ty_plan_space space;
-    struct ty_arena arena;         /* of both */
+    struct ty_arena arena;         /* of base and space */
     uint32_t first;                /* number of its first row */
-    uint32_t n_billed;             /* of space.n_points; fewer: it was interrupted */
-    uint32_t n_fit;                /* of space.n_points, those that memory permits ... */
-    uint32_t n_bounded;            /* ... of which a bound says that they are no answer */
-    uint32_t n_simulated;          /* ... and that were simulated */
+    uint32_t n_screened;           /* points whose memory is known; fewer: interrupted */
+    uint32_t n_fit;                /* points that fit */
+    uint32_t n_bounded;            /* points that fit and that a bound rules out */
+    uint32_t n_simulated;          /* points that fit and had to be simulated */
     const struct ty_plan_row *row; /* [n_rows] best first */
     uint32_t n_rows;
-    const struct ty_plan_row *pareto; /* [n_pareto] no other is as fast with as little memory;
-                                       * fastest first, up to TY_PLAN_SLOWEST times as long unless
-                                       * memory is the objective */
+    /* [n_pareto] Layouts to which no other is as fast with as little memory, fastest first. Ends at
+     * TY_PLAN_SLOWEST, unless memory is the objective. */
+    const struct ty_plan_row *pareto;
     uint32_t n_pareto;
-    uint32_t nearest; /* nothing fits: the point that lacks least ... */
+    /* Where nothing fits: the point that lacks least memory, what it needs and has, and the key of
+     * that capacity (NULL: of a GPU). */
+    uint32_t nearest;
     double nearest_peak_B, nearest_capacity_B;
-    const char *nearest_away; /* the key of the room beside GPUs that it is; NULL: of a GPU */
+    const char *nearest_away;
 };
 
 enum ty_plan_objective {
@@ -50,26 +52,26 @@ struct ty_plan_answer {
     struct ty_plan_result *result; /* [n_results] in the order asked for */
     uint32_t n_results;
     enum ty_plan_objective objective;
-    uint32_t best;                    /* the result whose first row is best of all */
-    const struct ty_plan_row *pareto; /* [n_pareto] of all results: by time, memory, GPUs, cost */
-    const uint32_t *pareto_of;        /* [n_pareto] the result of each */
+    uint32_t best;                    /* index of the result whose first row is best */
+    const struct ty_plan_row *pareto; /* [n_pareto] of all results, by time, memory and GPUs */
+    const uint32_t *pareto_of;        /* [n_pareto] index of the result of each */
     uint32_t n_pareto;
-    struct ty_plan_uneven uneven; /* what dealing layers anew adds to that result */
-    bool exact;                   /* nothing of the spaces was left undone */
-    bool no_dice;                 /* chance was set aside (ty_trial_disable_noise) */
+    struct ty_plan_uneven uneven; /* what unequal stages add to the best result */
+    bool exact;                   /* no search was interrupted */
+    bool no_noise;                /* without jitter and the like (ty_trial_disable_noise) */
     uint32_t shard, n_shards;     /* rows i with i mod n_shards = shard; 0 of 1: all */
-    double seconds;               /* that it took */
+    double seconds;               /* of the whole plan */
     struct ty_arena arena;
 };
 
-/* The point of the best result's fastest layout, whose stages may be unequal (uneven). */
+/* Returns the point of the best result's fastest layout, whose stages may be unequal (uneven). */
 static inline const struct ty_plan_point *ty_plan_best_point(const struct ty_plan_answer *answer)
 {
     const struct ty_plan_result *best = &answer->result[answer->best];
     return answer->uneven.found ? &best->space.point[answer->uneven.point] : &best->row[0].point;
 }
 
-/* What a step costs, in the currency of fleet.price; 0: no price is given. */
+/* Returns the cost of a step in the currency of fleet.price; 0: no price is given. */
 static inline double ty_plan_cost(const struct ty_plan_result *result,
                                   const struct ty_plan_row *row)
 {

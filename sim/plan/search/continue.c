@@ -1,4 +1,4 @@
-/* continue.c - see continue.h.
+/* continue.c - writes the run file of the best layout, from what the user gave and what was found.
  *
  * Values stand as they were written, not as they were understood: a quantity would lose digits. */
 #define _XOPEN_SOURCE 700 /* realpath */
@@ -22,7 +22,8 @@ struct writing {
 
 /* ---- values ---- */
 
-/* The root's name of a file that the run file reads; NULL: the text is none. To be freed. */
+/* Returns the absolute name of a file that the run file reads, to be freed. NULL: the text names
+ * none. */
 static char *file_of(const struct writing *w, const char *run_file, const char *text)
 {
     struct ty_text path = {.data = NULL};
@@ -75,7 +76,7 @@ static void put_node(const struct writing *w, const char *run_file, const struct
 
 /* ---- keys ---- */
 
-/* The node of a key, which may stand in a mapping: "collectives.measured". */
+/* Returns the node of a key, which may be inside a mapping: "collectives.measured". */
 static const struct ty_node *find_node(const struct ty_node *section, const struct ty_field *field)
 {
     const char *dot = strchr(field->key, '.');
@@ -92,7 +93,7 @@ static const struct ty_node *find_node(const struct ty_node *section, const stru
                : node;
 }
 
-/* The value that a user gave, wherever; false: nobody did. */
+/* Writes the value that the user gave, in a file or on the command line. Returns false if none. */
 static bool put_given(const struct writing *w, const struct ty_section *section,
                       const struct ty_field *field)
 {
@@ -119,7 +120,7 @@ static bool put_given(const struct writing *w, const struct ty_section *section,
     return origin->kind == TY_ORIGIN_COMMAND && !origin->searched;
 }
 
-/* The axis that a key is; TY_PLAN_N_AXES: none. */
+/* Returns the axis of a key, or TY_PLAN_N_AXES. */
 static uint32_t axis_of(const struct ty_plan_space *space, const struct ty_section *section,
                         const char *key)
 {
@@ -150,7 +151,7 @@ static void put_section(const struct writing *w, const struct ty_plan_answer *a,
             ty_text_add(w->out, "  %s: %s\n", field->key, dealt);
         } else if (axis == TY_PLAN_N_AXES || own || !ty_plan_key_is_told(&r->space, axis)) {
             (void)put_given(w, section, field);
-        } else if (axis != TY_PLAN_DATA) { /* which follows */
+        } else if (axis != TY_PLAN_DATA) { /* data ranks follow from the others */
             ty_text_add(w->out, "  %s: %s\n", field->key,
                         ty_plan_key_value(&r->space, ty_plan_best_point(a), axis, value));
         }

@@ -1,4 +1,4 @@
-/* continue.h - the run file to go on with. */
+/* continue.h - the run file of the best layout, to continue with. */
 #ifndef TY_PLAN_CONTINUE_H
 #define TY_PLAN_CONTINUE_H
 

@@ -1,4 +1,5 @@
-/* find.c - see find.h. */
+/* find.c - makes a plan: options, run files, searches, unequal stages, and what fails where nothing
+ * fits. */
 #include "sim/plan/search/find.h"
 
 #include <math.h>
@@ -70,7 +71,7 @@ static int read_gpus(const char *text, uint32_t *gpus, uint32_t *n, struct ty_er
 
 /* ---- a run file ---- */
 
-/* Settings with the nodes that make up so many GPUs; 0: as the file has them. */
+/* Adds settings for as many nodes as make up so many GPUs. */
 static int set_gpus(struct ty_source *source, uint32_t gpus, const struct ty_config *whole,
                     struct ty_arena *arena, struct ty_err *err)
 {
@@ -105,7 +106,7 @@ static int set_gpus(struct ty_source *source, uint32_t gpus, const struct ty_con
     return *nodes != NULL && *part != NULL ? 0 : ty_fail_memory(err);
 }
 
-/* gpus 0: those of the run file. */
+/* Reads the run file for a number of GPUs; 0: as many as the file has. */
 static int read_result(struct ty_plan_result *r, const struct ty_plan_options *options,
                        uint32_t gpus, struct ty_plan_answer *a, struct ty_err *err)
 {
@@ -120,7 +121,7 @@ static int read_result(struct ty_plan_result *r, const struct ty_plan_options *o
     if (rc < 0) {
         return rc;
     }
-    a->no_dice = ty_trial_disable_noise(r->base, INFINITY);
+    a->no_noise = ty_trial_disable_noise(r->base, INFINITY);
     return ty_plan_space(&r->space, r->base, &source, options->over, options->n_over, &r->arena,
                          err);
 }
@@ -146,7 +147,7 @@ static int read_results(struct ty_plan_answer *a, const struct ty_plan_options *
 
 /* ---- all results together ---- */
 
-/* Whether a layout on as many or fewer GPUs is as fast with as little memory: it costs no more. */
+/* Returns whether a layout on as many or fewer GPUs is as fast with as little memory. */
 static bool is_beaten(const struct ty_plan_answer *a, uint32_t result,
                       const struct ty_plan_row *row)
 {
@@ -190,7 +191,7 @@ static int join(struct ty_plan_answer *a, struct ty_err *err)
     return 0;
 }
 
-/* What a result's best layout is compared by: time, GPU time, or memory. */
+/* Returns what the best layouts of results are compared by: time, GPU time, or memory. */
 static double worth(const struct ty_plan_answer *a, const struct ty_plan_result *r)
 {
     const double gpus = a->objective == TY_PLAN_COST ? ty_plan_gpus(&r->space) : 1;
@@ -213,7 +214,7 @@ struct finding {
     struct ty_plan_answer *answer;
     const struct ty_plan_options *options;
     struct ty_plan_store store;
-    uint32_t at; /* the result that is searched */
+    uint32_t at; /* index of the result that is being searched */
 };
 
 static void tell(void *arg, double share)
@@ -286,7 +287,7 @@ static int search_and_store(struct finding *f, struct ty_err *err)
     return rc;
 }
 
-/* What processes that share a search need. */
+/* Checks the options of processes that share a search. */
 static int check_crew(const struct ty_plan_options *options, struct ty_err *err)
 {
     if (options->crew != NULL && options->n_shards > 0) {
@@ -301,10 +302,10 @@ static int check_crew(const struct ty_plan_options *options, struct ty_err *err)
     return 0;
 }
 
-/* What the best result gains from unequal stages. An interrupted search has not found what they are
- * to beat, and a shard never does. */
-static int deal_anew(struct ty_plan_answer *a, const struct ty_plan_options *options,
-                     struct ty_err *err)
+/* Looks for unequal stages that are faster than the best result. An interrupted search does not
+ * know that result, nor does a shard. */
+static int find_uneven(struct ty_plan_answer *a, const struct ty_plan_options *options,
+                       struct ty_err *err)
 {
     const struct ty_plan_result *best = &a->result[a->best];
     double step_s = best->n_rows > 0 ? best->row[0].step_s : 0;
@@ -337,7 +338,7 @@ static bool varies(const struct ty_plan_space *space, uint32_t i)
     return several;
 }
 
-/* "--set layout.tensor=8 --set ..." of what a plan searches. */
+/* Writes the searched keys of the nearest layout: "layout.tensor 8, ...". */
 static void put_layout(struct ty_text *t, const struct ty_plan_result *r)
 {
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
@@ -369,7 +370,7 @@ static void hint_remedies(const struct ty_remedies *list, struct ty_err *err)
     }
 }
 
-/* What changes would make the nearest layout fit. */
+/* Finds changes that would make the nearest layout fit. */
 static int find_remedies(const struct ty_plan_result *r, struct ty_remedies *list,
                          struct ty_arena *arena)
 {
@@ -384,6 +385,7 @@ static int find_remedies(const struct ty_plan_result *r, struct ty_remedies *lis
     return rc;
 }
 
+/* Fails with the layout that lacks least memory, and with what would make it fit. */
 static int fail_nearest(const struct ty_plan_answer *a, struct ty_err *err)
 {
     const struct ty_plan_result *r = &a->result[0];
@@ -438,7 +440,7 @@ static int check_options(const struct ty_plan_answer *a, const struct ty_plan_op
     return 0;
 }
 
-/* All that is to be known before anything is searched. */
+/* Reads and checks everything before the search. */
 static int prepare(struct ty_plan_answer *a, const struct ty_plan_options *options,
                    struct ty_err *err)
 {
@@ -468,7 +470,7 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
             *options->stopped = !a->exact;
         }
         choose_best(a);
-        rc = deal_anew(a, options, err);
+        rc = find_uneven(a, options, err);
         a->seconds = ty_wall_s() - t0;
     }
     const bool none = rc == 0 && a->result[a->best].n_rows == 0;

@@ -1,4 +1,4 @@
-/* front.c - see front.h. */
+/* front.c - keeps the K best keys and the staircase of the Pareto set. */
 #include "sim/plan/search/front.h"
 
 #include <math.h>
@@ -33,14 +33,14 @@ static void add_best(struct ty_plan_front *front, const struct ty_plan_key *key)
     front->n_best += front->n_best < front->top;
 }
 
-/* Whether a step is at least as good in both; of equal ones the earlier row is. */
+/* Returns whether a stair is at least as good in both; of equal ones the earlier row is better. */
 static bool beats(const struct ty_plan_stair *a, const struct ty_plan_stair *b)
 {
     const bool equal = a->step_s == b->step_s && a->peak_B == b->peak_B;
     return equal ? a->row < b->row : a->step_s <= b->step_s && a->peak_B <= b->peak_B;
 }
 
-/* Stairs as fast or faster. */
+/* Returns how many stairs are as fast or faster. */
 static uint32_t as_fast(const struct ty_plan_front *front, double step_s)
 {
     uint32_t low = 0, high = front->n_stairs;
@@ -55,7 +55,7 @@ static uint32_t as_fast(const struct ty_plan_front *front, double step_s)
     return low;
 }
 
-/* Of those as fast the last needs least memory. */
+/* Compares with the last stair that is as fast: it needs least memory of these. */
 static bool is_beaten(const struct ty_plan_front *front, const struct ty_plan_stair *stair)
 {
     const uint32_t n = as_fast(front, stair->step_s);
@@ -89,7 +89,7 @@ void ty_plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *ke
     add_stair(front, &stair);
 }
 
-/* The stairs begin with the fastest. */
+/* Compares with the first stair, which is the fastest. */
 static bool is_slow(const struct ty_plan_front *front, double step_s)
 {
     return front->n_stairs > 0 && step_s > front->slowest * front->stair[0].step_s;

@@ -1,18 +1,18 @@
-/* front.h - the best so far: K by one objective, and all that nothing beats in both time and memory
- * (a staircase). */
+/* front.h - the best layouts so far: the K best by one objective, and the Pareto set of time and
+ * memory, a staircase. */
 #ifndef TY_PLAN_FRONT_H
 #define TY_PLAN_FRONT_H
 
 #include "sim/plan/search/answer.h"
 
-/* By which layouts are better: smaller in `first`, then in `second`, then in row. */
+/* The key by which layouts are compared: smaller in `first`, then in `second`, then in row. */
 struct ty_plan_key {
     double first, second;
     uint32_t row;
 };
 
-/* Of a layout that takes so long, or at least. A job's GPUs cost by the hour, so time is cost. Of
- * layouts as fast the one with less memory is better: it is further from where none is left. */
+/* Returns the key of a layout, or a bound of it. A job's GPUs cost by the hour, so time is cost. Of
+ * two layouts as fast the one with less memory is better. */
 static inline struct ty_plan_key ty_plan_key(enum ty_plan_objective objective, double step_s,
                                              double peak_B, uint32_t row)
 {
@@ -35,14 +35,13 @@ struct ty_plan_stair {
 struct ty_plan_front {
     struct ty_plan_key *best; /* [n_best] at most `top`, best first */
     uint32_t n_best, top;
-    struct ty_plan_stair *stair; /* [n_stairs] fastest first, so in falling memory */
+    struct ty_plan_stair *stair; /* [n_stairs] fastest first, and so in falling memory */
     uint32_t n_stairs;
-    double slowest; /* over the fastest: what takes longer is on no stairs */
+    double slowest; /* the longest step on the stairs, over the fastest */
 };
 
-/* For at most so many layouts. The objective memory asks for the end of the stairs, others for
- * those that take at most TY_PLAN_SLOWEST times as long as the fastest. 0 or TY_ENOMEM; to be
- * released in any case. */
+/* Prepares for at most `most` layouts. The objective memory keeps all stairs, others those up to
+ * TY_PLAN_SLOWEST times the fastest step. Returns 0 or TY_ENOMEM; to be released in any case. */
 int ty_plan_front_init(struct ty_plan_front *front, enum ty_plan_objective objective, uint32_t top,
                        uint32_t most);
 void ty_plan_front_release(struct ty_plan_front *front);
@@ -50,11 +49,11 @@ void ty_plan_front_release(struct ty_plan_front *front);
 void ty_plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *key, double step_s,
                        double peak_B);
 
-/* Takes away the stairs that take too long, now that the fastest is known. */
+/* Removes the stairs that are too slow, now that the fastest is known. */
 void ty_plan_front_cut(struct ty_plan_front *front);
 
-/* Whether a layout of this key or a later one, that takes at least so long and so much memory,
- * could be among the best or on the stairs. */
+/* Returns whether a layout of this key or a later one, with at least this step and peak, could be
+ * among the best or on the stairs. */
 bool ty_plan_front_admits(const struct ty_plan_front *front, const struct ty_plan_key *key,
                           double step_s, double peak_B);
 

@@ -1,4 +1,4 @@
-/* row_text.c - see row_text.h. */
+/* row_text.c - names the keys of a point and formats their values. */
 #include "sim/plan/search/row_text.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ uint32_t ty_plan_key_number(const struct ty_plan_point *point, uint32_t i)
         [TY_PLAN_RECOMPUTE] = point->recompute,
         [TY_PLAN_SEQUENCE_PARALLEL] = point->sequence_parallel,
         [TY_PLAN_ORDER] = point->order,
-        [TY_PLAN_N_AXES] = point->zero, /* the stack follows from it, or is one */
+        [TY_PLAN_N_AXES] = point->zero, /* the framework follows from it, or is the same in all */
     };
     return numbers[i];
 }

@@ -566,7 +566,7 @@ static int search(struct searching *s)
         return rc;
     }
     rc = is_stopped(s) ? 0 : make_queue(s);
-    s->result->n_billed = s->screened;
+    s->result->n_screened = s->screened;
     s->result->n_fit = s->n_queued;
     if (rc == 0 && s->n_queued == 0 && s->result->nearest_peak_B > 0) {
         rc = look_at_nearest(s);

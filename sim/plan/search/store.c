@@ -1,4 +1,4 @@
-/* store.c - see store.h. */
+/* store.c - writes and reads rows.csv, and checks what an earlier search left. */
 #include "sim/plan/search/store.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void put_head(struct ty_text *t, const struct ty_plan_space *space)
     ty_text_add(t, "\n");
 }
 
-/* The number of a row, and its layout. */
+/* Appends the number of a row, and its layout. */
 static void put_inputs(struct ty_text *t, const struct ty_plan_result *result, uint32_t number)
 {
     const struct ty_plan_point *point = &result->space.point[number - result->first];
@@ -72,7 +72,7 @@ static void put_row(struct ty_text *t, const struct ty_plan_result *result,
     ty_text_add(t, "\n");
 }
 
-/* The number behind a comma. */
+/* Reads the number behind a comma. */
 static bool read_number(const char **at, double *value)
 {
     char *end = NULL;
@@ -149,8 +149,8 @@ const struct ty_plan_row *ty_plan_store_row(const struct ty_plan_store *store, u
                : bsearch(&wanted, store->kept, store->n_kept, sizeof(wanted), by_row);
 }
 
-/* What changed since in the run file, in a file that it names or in this program shows in no other
- * way, and one table must not be of two of them: a row of each file is simulated once more. */
+/* Simulates a row of each file again. A change of the run file, of a file that it names or of this
+ * program shows in no other way, and one table must not mix two of them. */
 static int check_kept(const struct ty_plan_store *store, const struct ty_sweep_sample *sample,
                       struct ty_err *err)
 {
@@ -174,7 +174,7 @@ static int check_kept(const struct ty_plan_store *store, const struct ty_sweep_s
 
 /* ---- the folder ---- */
 
-/* Nothing that the plan reads is written over. */
+/* Checks that no file is overwritten that the plan reads. */
 static int check_names(struct ty_plan_store *store, const struct ty_plan_options *options,
                        struct ty_err *err)
 {
@@ -222,7 +222,7 @@ int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer 
     for (size_t i = 0; rc == 0 && i < store->rows.n_samples; i++) {
         rc = check_kept(store, &store->rows.sample[i], err);
     }
-    rc = ty_crew_meet(options->crew, rc); /* nobody writes before all have read */
+    rc = ty_crew_meet(options->crew, rc); /* no member writes before all have read */
     if (rc == 0) {
         rc = ty_crew_leads(options->crew) ? ty_sweep_store_begin(&store->rows, err) : 0;
         rc = ty_crew_meet(options->crew, rc);
@@ -255,7 +255,7 @@ int ty_plan_store_add(struct ty_plan_store *store, const struct ty_plan_result *
 
 int ty_plan_store_finish(struct ty_plan_store *store, struct ty_err *err)
 {
-    for (uint32_t i = 0; i < store->n_kept; i++) { /* of one that asked for more */
+    for (uint32_t i = 0; i < store->n_kept; i++) { /* the earlier search simulated more */
         if (!store->used[i]) {
             ty_sweep_store_drop(&store->rows, store->kept[i].row);
         }

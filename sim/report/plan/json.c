@@ -61,7 +61,7 @@ static void put_rows(struct ty_json *j, const char *key, const struct ty_plan_re
     ty_json_end(j);
 }
 
-/* Best of each number of GPUs, and what a GPU is worth there against the first. */
+/* Writes the best of each number of GPUs, and the tokens/s of a GPU over those of the first. */
 static void put_scaling(struct ty_json *j, const struct ty_plan_answer *a)
 {
     const struct ty_plan_result *first = NULL;
@@ -101,7 +101,7 @@ static void put_pareto(struct ty_json *j, const struct ty_plan_answer *a)
     ty_json_end(j);
 }
 
-/* What dealing layers anew has found, beside the space. */
+/* Writes the unequal stages that were found, which are not of the space. */
 static void put_uneven(struct ty_json *j, const struct ty_plan_answer *a)
 {
     const struct ty_plan_uneven *u = &a->uneven;
@@ -162,7 +162,7 @@ void ty_plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_text *
     if (a->n_results > 1) {
         put_scaling(&j, a);
     }
-    ty_json_bool(&j, "chance_set_aside", a->no_dice);
+    ty_json_bool(&j, "chance_set_aside", a->no_noise);
     ty_json_text(&j, "config_digest", ty_config_digest_text(best->base, digest));
     ty_json_whole(&j, "seed", best->base->run.seed);
     ty_json_text(&j, "version", TRAINYARD_VERSION);

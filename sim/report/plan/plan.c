@@ -1,4 +1,4 @@
-/* plan.c - `trainyard plan`: the answer on paper, and in a folder. */
+/* plan.c - `trainyard plan`: the answer as a report, and in a folder. */
 #include "sim/report/plan/plan.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static int write_text(struct ty_text *t, const char *folder, const char *name, s
     return rc;
 }
 
-/* What an interrupted search would leave out is not written: --resume finds its rows. */
+/* Writes the files of the folder. An interrupted search writes none: --resume finds its rows. */
 static int write_folder(const struct ty_plan_answer *answer, const struct ty_plan_options *options,
                         struct ty_err *err)
 {
@@ -66,7 +66,7 @@ static int write_folder(const struct ty_plan_answer *answer, const struct ty_pla
     return rc;
 }
 
-/* The best layout in the words of a stack. */
+/* Writes the best layout as the flags of a framework. */
 static int emit(const struct ty_plan_answer *answer, const char *stack, struct ty_text *t,
                 struct ty_err *err)
 {
@@ -93,7 +93,7 @@ static int emit(const struct ty_plan_answer *answer, const char *stack, struct t
     return rc;
 }
 
-/* What is asked for of a whole answer: a stack's words, the object or the table. */
+/* Writes the report in the form that the options ask for. */
 static int tell(const struct ty_plan_answer *answer, const struct ty_plan_options *options,
                 struct ty_text *t, struct ty_err *err)
 {

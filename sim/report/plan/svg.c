@@ -19,7 +19,7 @@
 #define RIGHT    930.0
 #define TOP      92.0
 #define BOTTOM   430.0
-#define TABLE    500.0 /* its first line */
+#define TABLE    500.0 /* y of its first line */
 #define LINE     20.0
 #define NUMBERED 12u /* layouts with a line in the table */
 #define GIB      1073741824.0
@@ -27,7 +27,7 @@
 #define WORD     96u
 #define LETTERS  80u /* of a line of a layout's keys */
 
-/* Told apart by those who see no colours, too (Okabe and Ito 2008). */
+/* Colours that colour-blind readers can tell apart (Okabe and Ito 2008). */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73",
                                       "#cc79a7", "#e69f00", "#56b4e9"};
 
@@ -35,7 +35,7 @@ struct plot {
     const struct ty_plan_answer *answer;
     struct ty_text *out;
     struct ty_scale x, y;
-    double unit_s; /* the x axis is in these: 1 or 1e-3 */
+    double unit_s; /* seconds of a unit of the x axis: 1 or 1e-3 */
 };
 
 static double x_of(const struct plot *p, const struct ty_plan_row *row)
@@ -64,7 +64,7 @@ static void put_axes(struct plot *p, double capacity_B)
 
 /* ---- layouts ---- */
 
-/* A mark by the number of a result: circle, square, triangle, diamond. */
+/* Draws the mark of a result: circle, square, triangle, diamond. */
 static void put_mark(struct plot *p, uint32_t result, double x, double y, bool filled)
 {
     static const char *const paths[] = {
@@ -80,7 +80,7 @@ static void put_mark(struct plot *p, uint32_t result, double x, double y, bool f
                 x, y, paths[result % TY_COUNT(paths)], filled ? colour : "#fff", colour);
 }
 
-/* The stairs of what nothing beats: to the right of and above a corner everything is beaten. */
+/* Draws the stairs of the Pareto set: to the right of and above a corner every layout is beaten. */
 static void put_stairs(struct plot *p, uint32_t result)
 {
     const struct ty_plan_result *r = &p->answer->result[result];
@@ -111,7 +111,7 @@ static void put_result(struct plot *p, uint32_t result)
 
 /* ---- the table ---- */
 
-/* A layout with a line in the table: far enough from the one before to be told apart. */
+/* A layout with a line in the table, far enough from the one before. */
 struct numbered {
     const struct ty_plan_row *row;
     uint32_t result;
@@ -138,7 +138,7 @@ static uint32_t pick(const struct plot *p, struct numbered picked[NUMBERED])
     return n;
 }
 
-/* Whether the table's layouts differ in a key. */
+/* Returns whether the table's layouts differ in a key. */
 static bool differs(const struct numbered *picked, uint32_t n, uint32_t key)
 {
     bool found = false;
@@ -171,7 +171,7 @@ static char *layout_words(const struct plot *p, const struct numbered *picked, u
     return ty_text_take(&words);
 }
 
-/* Lines that fit beside the numbers, broken behind commas; how many. */
+/* Writes text as lines broken after commas. Returns how many. */
 static uint32_t put_lines(struct plot *p, double y, const char *text)
 {
     uint32_t n = 0;
@@ -194,7 +194,7 @@ static uint32_t put_lines(struct plot *p, double y, const char *text)
     return n;
 }
 
-/* A layout's line or lines; where the next one is. */
+/* Writes a layout's line or lines. Returns y of the next one. */
 static double put_line(struct plot *p, const struct numbered *picked, uint32_t n, uint32_t i,
                        double y)
 {
@@ -216,7 +216,7 @@ static double put_line(struct plot *p, const struct numbered *picked, uint32_t n
     return y + LINE * (lines > 0 ? lines : 1);
 }
 
-/* Where it ends. */
+/* Writes the table. Returns y of its end. */
 static double put_table(struct plot *p)
 {
     static const struct {
@@ -290,7 +290,7 @@ void ty_plan_svg(struct ty_text *out, const struct ty_plan_answer *answer)
     struct ty_text table = {.data = NULL};
     struct plot p = {.answer = answer, .out = &table};
     double capacity_B = 0, end = TOP;
-    if (answer->n_pareto > 0) { /* its lines make the picture as high as it is */
+    if (answer->n_pareto > 0) { /* the picture is as high as its lines need */
         ranges(&p, &capacity_B);
         end = put_table(&p);
     }

@@ -1,5 +1,5 @@
-/* table.c - a plan's answer for people: what was searched, the best layouts by what tells them
- * apart, the Pareto set. */
+/* table.c - a plan's answer for people: what was searched, the best layouts by the keys in which
+ * they differ, why the first is best, the Pareto set. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define VALUES_SHOWN  12u
 #define VALUES_MOST   256u /* of a key: divisors of a batch */
 #define REASONS_SHOWN 4u
-#define REASON_LEAST  0.02 /* of the largest */
+#define REASON_LEAST  0.02 /* of the largest difference: smaller ones are not shown */
 
 /* ---- what was searched ---- */
 
@@ -113,9 +113,9 @@ static void put_counts(struct ty_text *t, const struct ty_plan_result *r)
     ty_text_add(t,
                 "%s layout%s on %u GPU%s: ", ty_words_count(r->space.n_points, n[0], sizeof(n[0])),
                 r->space.n_points == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s");
-    if (r->n_billed < r->space.n_points) { /* what fits is counted when all are */
+    if (r->n_screened < r->space.n_points) { /* what fits is counted when all are */
         ty_text_add(t, "interrupted with the memory of %s known, none simulated\n",
-                    ty_words_count(r->n_billed, n[1], sizeof(n[1])));
+                    ty_words_count(r->n_screened, n[1], sizeof(n[1])));
         return;
     }
     ty_text_add(t, "%s fit, %s of them ruled out by a bound, %s simulated\n",
@@ -126,7 +126,7 @@ static void put_counts(struct ty_text *t, const struct ty_plan_result *r)
 
 /* ---- a table ---- */
 
-/* Cells right-aligned under their heads; columns as wide as they have to be. */
+/* Cells right-aligned under their heads, in columns as wide as their widest cell. */
 struct grid {
     uint32_t n_rows, n_columns;
     char heads[COLUMNS_MAX][CELL];
@@ -162,7 +162,8 @@ static bool differs(const struct ty_plan_row *row, uint32_t n, uint32_t key)
     return found;
 }
 
-/* The last column, where anybody asks: money where there is a price, else GPU time. */
+/* Returns the head of the last column: money where there is a price; GPU time where that is the
+ * objective; else NULL, no such column. */
 static const char *cost_head(const struct ty_plan_answer *a)
 {
     const bool priced = a->result[0].base->fleet.price > 0;
@@ -190,7 +191,7 @@ static void put_figures(const struct ty_plan_result *r, const struct ty_plan_row
     cost_text(r, row, cell[5]);
 }
 
-/* Rows of results of[n] (NULL: of the first alone), by the keys in which they differ. */
+/* Writes rows of the results of[n] (NULL: of the best alone), by the keys in which they differ. */
 static void put_rows(struct ty_text *t, const struct ty_plan_answer *a,
                      const struct ty_plan_row *row, const uint32_t *of, uint32_t n)
 {
@@ -262,7 +263,7 @@ static void put_common(struct ty_text *t, const struct ty_plan_answer *a)
 
 /* ---- why ---- */
 
-/* Where a step goes. A pipeline's idle time is one: layouts trade its kinds for each other. */
+/* A part of a step. A pipeline's idle time is one part: layouts trade its kinds for each other. */
 struct part {
     const char *name;
     double s;
@@ -284,7 +285,7 @@ static uint32_t read_parts(const double bucket_s[TY_N_BUCKETS], struct part part
     return n;
 }
 
-/* Largest first. */
+/* Orders parts, the largest first. */
 static int by_length(const void *a, const void *b)
 {
     const double x = fabs(((const struct part *)a)->s), y = fabs(((const struct part *)b)->s);
@@ -297,7 +298,7 @@ static void put_signed(struct ty_text *t, double s)
     ty_text_add(t, "%s%s", s < 0 ? "-" : "+", ty_words_seconds(fabs(s), words, sizeof(words)));
 }
 
-/* The parts of a step in which two differ most, and what is left to their sum. */
+/* Writes the parts in which two steps differ most, and the rest of the difference. */
 static void put_differences(struct ty_text *t, const double *a, const double *b)
 {
     double difference_s[TY_N_BUCKETS], rest_s = 0;
@@ -321,7 +322,7 @@ static void put_differences(struct ty_text *t, const double *a, const double *b)
     }
 }
 
-/* Why b does not stand before a, which is better by the objective. */
+/* Writes why a is better than b by the objective. */
 static void put_against(struct ty_text *t, const struct ty_plan_answer *answer,
                         const struct ty_plan_row *a, const struct ty_plan_row *b)
 {
@@ -353,7 +354,7 @@ static void put_against(struct ty_text *t, const struct ty_plan_answer *answer,
     ty_text_add(t, "\n");
 }
 
-/* Why the second stands second; where that is a draw, also why the first behind it does. */
+/* Writes why the second row is second. If both are as fast, also compares the next that is not. */
 static void put_second(struct ty_text *t, const struct ty_plan_answer *answer)
 {
     const struct ty_plan_result *r = &answer->result[answer->best];
@@ -376,7 +377,7 @@ static void put_binding(struct ty_text *t, const struct ty_plan_row *row)
     struct part part[TY_N_BUCKETS];
     const uint32_t n = read_parts(row->bucket_s, part);
     qsort(part, n, sizeof(part[0]), by_length);
-    const struct part *most = part; /* computing is what it is for */
+    const struct part *most = part; /* the largest that is not computation */
     while (strncmp(most->name, "compute", 7) == 0) {
         most++;
     }
@@ -390,8 +391,8 @@ static void put_binding(struct ty_text *t, const struct ty_plan_row *row)
                 (unsigned)row->row + 1, most->name, words, share, (unsigned)row->stage, has, of);
 }
 
-/* That the first may fail for want of memory, and what is the fastest that is clear of the limit:
- * as no other is as fast with as little memory, it is of the Pareto set. */
+/* Warns that the first row may run out of memory, and names the fastest that is clear of the limit.
+ * No other layout is as fast with as little memory, so that one is in the Pareto set. */
 static void put_tight(struct ty_text *t, const struct ty_plan_result *r)
 {
     const struct ty_plan_row *row = &r->row[0], *clear = NULL;
@@ -419,7 +420,7 @@ static void put_tight(struct ty_text *t, const struct ty_plan_result *r)
 
 /* ---- unequal stages ---- */
 
-/* What was found by dealing layers anew, as keys of a run file. */
+/* Writes the unequal stages that were found, as keys of a run file. */
 static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
 {
     const struct ty_plan_uneven *u = &a->uneven;
@@ -514,7 +515,7 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     }
     ty_text_add(t, a->exact ? "exact: no other layout of these is among the best\n"
                             : "NOT exact: interrupted, the best so far\n");
-    if (a->no_dice) {
+    if (a->no_noise) {
         ty_text_add(t, "chance is set aside: jitter, spread of GPUs and uneven routing\n");
     }
     put_space(t, a);

@@ -206,7 +206,7 @@ START_TEST(large_runs_are_tried_without_dice)
         find(piped, SETS("cluster.nodes=128", "layout.global_batch=4096", "run.jitter=3 %"), 0);
     struct quick_run calm =
         quick_run(piped, NULL, SETS("cluster.nodes=128", "layout.global_batch=4096"));
-    ck_assert(f.all.no_dice);
+    ck_assert(f.all.no_noise);
     ck_assert_double_eq(f.all.item[f.all.own].trial.step_s, calm.figures.step_s);
     ck_assert_double_lt(calm.figures.step_s, f.run.figures.step_s);
     quick_run_free(&calm);
@@ -224,7 +224,7 @@ START_TEST(of_runs_that_cannot_fold_only_some_are_tried)
         piped,
         SETS("cluster.nodes=128", "layout.global_batch=4096", "cluster.exceptions=[gpu 5 at 80 %]"),
         0);
-    ck_assert(!f.all.no_dice);
+    ck_assert(!f.all.no_noise);
     ck_assert_uint_gt(f.all.left_out, 0);
     ck_assert_uint_ge(f.all.n, 9);
     release(&f);
