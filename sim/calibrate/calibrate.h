@@ -9,8 +9,7 @@
  *     collectives.c   sizes of logs of nccl-tests     } parts.c
  *
  * rows.c asks the evaluator, first as things stand and then while fitting,
- * keys.c decides what is fitted, calibrate.c fits and judges, report.c and
- * overlay.c write. */
+ * calibrate.c chooses keys, fits and judges; report.c writes what was found, and the overlay. */
 #ifndef TY_CALIBRATE_CALIBRATE_H
 #define TY_CALIBRATE_CALIBRATE_H
 
@@ -168,34 +167,17 @@ int ty_cal_parts_answer(const struct ty_calibration *c, const struct ty_cal_ques
 /* The run file as it stands, to be freed; notes which measured tables it names. */
 int ty_cal_parts_open(struct ty_calibration *c, struct ty_config **config);
 
-/* keys.c: the keys of --fit, or all that may be chosen from; then, with starts known, the
- * choice. */
-int ty_cal_keys(struct ty_calibration *c);
-int ty_cal_choose(struct ty_calibration *c);
-
 /* What rows of a group have in common, in words. */
 static inline const char *ty_cal_grouped(const struct ty_calibration *c)
 {
     return c->options->group != NULL ? c->options->group : c->source->grouped;
 }
 
-/* Key k is not fitted any more. */
-void ty_cal_drop(struct ty_calibration *c, uint32_t k);
-
-/* After the fit: whether what is left asks for keys that were not chosen. */
-int ty_cal_demands(struct ty_calibration *c);
-
 /* Keys whose estimates are correlated by more than this are known together only. */
 #define TY_CAL_ALIKE 0.9
 
 /* Of calibrations that lack no key this share tells one. */
 #define TY_CAL_ALARMS 0.01
-
-/* Rounds the fitted value to what the overlay will say. */
-int ty_cal_key_round(struct ty_cal_key *key, double value, struct ty_err *err);
-
-/* The fit of all rows but those of one fold (UINT32_MAX: all rows). Owned by c->arena. */
-int ty_cal_problem(struct ty_calibration *c, uint32_t without, struct ty_fit_problem *problem);
 
 /* Errors of before_s, after_s or left_out_s (offset in struct ty_cal_row) over a group, or over all
  * rows (UINT32_MAX). */
@@ -209,7 +191,7 @@ double ty_cal_limit(const struct ty_calibration *c, uint32_t k);
  * no row's time depends on it". Returns buf. */
 char *ty_cal_remark(const struct ty_calibration *c, uint32_t k, char *buf, size_t size);
 
-/* report.c and overlay.c */
+/* report.c */
 struct ty_text;
 void ty_cal_report(const struct ty_calibration *c, struct ty_text *text);
 void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *text);
