@@ -47,14 +47,6 @@ struct ty_diff_side {
 /* By part, name, group: an order in which both sides can be walked. Of qsort. */
 int ty_diff_kind_order(const void *a, const void *b);
 
-/* Who and how long: what is known without looking into the timeline. */
-void ty_diff_side_begin(struct ty_diff_side *side, const struct ty_diff_run *from, char letter);
-
-/* Parts of a step and kinds of operations, of the ranks that count. `observed`: as by one who only
- * sees it (sim/core/analyse/observed.h). Columns are the arena's. 0 or TY_ENOMEM. */
-int ty_diff_side(struct ty_diff_side *side, bool observed, struct ty_arena *arena,
-                 struct ty_err *err);
-
 /* Whether every recording of a job of that many ranks has this one: only such ranks of its
  * simulations are compared. */
 bool ty_diff_was_measured(const struct ty_diff_run *runs, size_t n, uint32_t n_ranks,
@@ -94,13 +86,6 @@ struct ty_diff_pair {
 /* a, b, observed and lumped are set. */
 int ty_diff_pair(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_err *err);
 
-/* remarks.c */
-int ty_diff_remarks(struct ty_diff_pair *pair, struct ty_arena *arena);
-
-/* keys.c: the keys of two configurations that differ, but for output; measured runs have
- * none. */
-int ty_diff_keys(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_err *err);
-
 /* All sides, and the others against the first. */
 struct ty_diff {
     bool observed, lumped; /* as in struct ty_diff_pair */
@@ -108,10 +93,6 @@ struct ty_diff {
     struct ty_diff_pair pair[TY_DIFF_RUNS_MAX]; /* [n], the first one is empty */
     uint32_t n;
 };
-
-/* What a measured side worked on, as far as the runs beside it tell: tokens and MFU, or whose work
- * it is not. work.c */
-void ty_diff_assume_work(struct ty_diff *diff, struct ty_diff_side *side);
 
 struct ty_text;
 void ty_diff_table(const struct ty_diff *diff, struct ty_text *text);
