@@ -158,17 +158,14 @@ struct ty_import_recorded {
     const struct ty_profile_rank *rank;
     const uint32_t *kernel_of; /* [n_ops] one of those that an operator launched, or NONE */
 };
-enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, uint32_t op,
-                                          struct ty_import_key *key, bool *is_operator);
 
 /* FLOPs of an operator that is a matrix product whose shapes were recorded; else 0. */
 double ty_import_product_flops(const struct ty_profile *profile, const struct ty_profile_rank *rank,
                                uint32_t op);
 
-int ty_import_operators(struct ty_import *im);     /* operators.c */
-int ty_import_collectives(struct ty_import *im);   /* colls.c */
-int ty_import_measure_lanes(struct ty_import *im); /* lanes.c */
-int ty_import_make_rows(struct ty_import *im);     /* table.c */
+int ty_import_operators(struct ty_import *im);   /* operators.c */
+int ty_import_collectives(struct ty_import *im); /* colls.c */
+int ty_import_make_rows(struct ty_import *im);   /* table.c */
 
 /* Time that the table accounts for. table.c */
 void ty_import_coverage(const struct ty_import *im, int64_t *compute_ns, int64_t *communication_ns);

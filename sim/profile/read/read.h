@@ -243,21 +243,11 @@ struct ty_profile_groups {
     uint32_t n_of_text, cap_groups;
 };
 
-/* Numbers the groups of the file's communications among those of the profile. 0, TY_ENOMEM, or
- * TY_ELIMIT with a message. */
-int ty_profile_find_groups(struct ty_profile_groups *groups, struct ty_profile_file *file,
-                           struct ty_err *err);
-
 /* ---- what names mean (words.c) ---- */
 
 enum ty_profile_coll ty_profile_coll_of(const char *said, const char *kernel, const char *op);
 uint8_t ty_profile_element_bytes(const char *dtype);
 enum ty_profile_class ty_profile_class_of(const char *kernel);
 enum ty_profile_phase ty_profile_phase_of(const char *word); /* of trainyard's own traces */
-
-/* Of a communication that is linked to its operator: what it is and how much it carries, where
- * PyTorch did not write that on the kernel. sizes.c */
-void ty_profile_name_comm(struct ty_profile_rank *rank, const struct ty_profile_store *store,
-                          struct ty_profile_kernel *kernel);
 
 #endif
