@@ -18,18 +18,196 @@
  *
  * Sources: Hoefler, Schneider & Lumsdaine 2010 (LogGOPSim); notes on spcl/LogGOPSim 76451de1. When
  * nodes count as finished is from memory of its program, which was not run. */
-#include "sim/exchange/goal.h"
-
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/exchange/internal.h"
+#include "sim/exchange/read/formats.h"
+#include "traces/out/out.h"
+
+struct goal_rank {
+    struct ty_goal_node *node; /* [n] */
+    uint32_t *requires;        /* [n_requires] */
+    uint32_t n, n_requires, cap, cap_requires;
+    bool failed; /* no memory for it */
+};
+
+/* ---- writing ---- */
+
+static uint32_t goal_add(struct goal_rank *r, const struct ty_goal_node *node)
+{
+    if (r->n == r->cap) {
+        const uint32_t cap = r->cap > 0 ? 2 * r->cap : 1024;
+        struct ty_goal_node *larger = realloc(r->node, cap * sizeof(*larger));
+        r->failed = r->failed || larger == NULL;
+        if (r->failed) {
+            return 0;
+        }
+        r->node = larger;
+        r->cap = cap;
+    }
+    r->node[r->n] = *node;
+    r->node[r->n].first = r->n_requires;
+    r->node[r->n].n = 0;
+    return r->n++;
+}
+
+static void goal_require(struct goal_rank *r, uint32_t number)
+{
+    if (r->n_requires == r->cap_requires) {
+        const uint32_t cap = r->cap_requires > 0 ? 2 * r->cap_requires : 1024;
+        uint32_t *larger = realloc(r->requires, cap * sizeof(*larger));
+        r->failed = r->failed || larger == NULL;
+        if (r->failed) {
+            return;
+        }
+        r->requires = larger;
+        r->cap_requires = cap;
+    }
+    if (!r->failed) {
+        r->requires[r->n_requires++] = number;
+        r->node[r->n - 1].n++;
+    }
+}
+
+/* The last node requires another, before it. */
+static void goal_release(struct goal_rank *r)
+{
+    free(r->node);
+    free(r->requires);
+    *r = (struct goal_rank){.n = 0};
+}
+
+static void goal_put_text(const struct goal_rank *r, uint32_t rank, struct ty_out *out)
+{
+    ty_out_printf(out, "\nrank %u {\n", (unsigned)rank);
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct ty_goal_node *node = &r->node[i];
+        ty_out_printf(out, "l%u: ", (unsigned)i);
+        if (node->type == TY_GOAL_CALC) {
+            ty_out_printf(out, "calc %llu cpu %u\n", (unsigned long long)node->size,
+                          (unsigned)node->cpu);
+        } else {
+            const bool sends = node->type == TY_GOAL_SEND;
+            ty_out_printf(out, "%s %llub %s %u tag %u cpu %u nic %u\n", sends ? "send" : "recv",
+                          (unsigned long long)node->size, sends ? "to" : "from",
+                          (unsigned)node->peer, (unsigned)node->tag, (unsigned)node->cpu,
+                          (unsigned)node->nic);
+        }
+        for (uint32_t k = 0; k < node->n; k++) {
+            ty_out_printf(out, "l%u requires l%u\n", (unsigned)i,
+                          (unsigned)r->requires[node->first + k]);
+        }
+    }
+    ty_out_str(out, "}\n");
+}
+
+/* ---- binary ---- */
+
+static void put_bytes(struct ty_out *out, uint64_t x, uint32_t n)
+{
+    char *to = ty_out_room(out, n);
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = (char)(unsigned char)(x >> 8 * i);
+    }
+    ty_out_advance(out, to + n);
+}
+
+static void goal_put_u8(struct ty_out *out, uint8_t x)
+{
+    put_bytes(out, x, 1);
+}
+
+static void goal_put_u32(struct ty_out *out, uint32_t x)
+{
+    put_bytes(out, x, 4);
+}
+
+static void goal_put_u64(struct ty_out *out, uint64_t x)
+{
+    put_bytes(out, x, 8);
+}
+
+static uint32_t count_roots(const struct goal_rank *r)
+{
+    uint32_t roots = 0;
+    for (uint32_t i = 0; i < r->n; i++) {
+        roots += r->node[i].n == 0;
+    }
+    return roots;
+}
+
+static uint64_t goal_binary_B(const struct goal_rank *r)
+{
+    return 8 + 4 * (uint64_t)count_roots(r) + TY_GOAL_NODE_B * (uint64_t)r->n +
+           4 * (uint64_t)r->n_requires;
+}
+
+/* Who waits for whom: count[i] others wait for node i, those from waiting[start[i]] on. */
+static void turn_round(const struct goal_rank *r, uint32_t *count, uint32_t *start,
+                       uint32_t *waiting)
+{
+    memset(count, 0, r->n * sizeof(*count));
+    for (uint32_t i = 0; i < r->n_requires; i++) {
+        count[r->requires[i]]++;
+    }
+    for (uint32_t i = 0, at = 0; i < r->n; i++) {
+        start[i] = at;
+        at += count[i];
+        count[i] = 0;
+    }
+    for (uint32_t i = 0; i < r->n; i++) {
+        for (uint32_t k = 0; k < r->node[i].n; k++) {
+            const uint32_t other = r->requires[r->node[i].first + k];
+            waiting[start[other] + count[other]++] = i;
+        }
+    }
+}
+
+static void put_node(const struct ty_goal_node *node, uint32_t count, uint32_t start,
+                     struct ty_out *out)
+{
+    goal_put_u32(out, node->n);
+    goal_put_u8(out, node->type);
+    goal_put_u32(out, node->peer);
+    goal_put_u64(out, node->size);
+    goal_put_u32(out, node->tag);
+    goal_put_u8(out, node->cpu);
+    goal_put_u8(out, node->nic);
+    goal_put_u32(out, count);
+    goal_put_u32(out, start);
+    goal_put_u32(out, 0); /* nobody waits for its start */
+    goal_put_u32(out, start + count);
+}
+
+/* Bytes of the rank in the binary, and itself. scratch[2 * n + n_requires]. */
+static void goal_put_binary(const struct goal_rank *r, uint32_t *scratch, struct ty_out *out)
+{
+    uint32_t *count = scratch, *start = count + r->n, *waiting = start + r->n;
+    turn_round(r, count, start, waiting);
+    goal_put_u32(out, r->n);
+    goal_put_u32(out, count_roots(r));
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (r->node[i].n == 0) {
+            goal_put_u32(out, i);
+        }
+    }
+    for (uint32_t i = 0; i < r->n; i++) {
+        put_node(&r->node[i], count[i], start[i], out);
+    }
+    for (uint32_t i = 0; i < r->n_requires; i++) {
+        goal_put_u32(out, waiting[i]);
+    }
+}
+
+/* ---- a job as GOAL ---- */
 
 #define CPUS_MAX 256u
 
 struct writer {
     struct ty_export *x;
-    struct ty_goal_rank rank;
+    struct goal_rank rank;
     uint32_t *done;   /* [tasks] node that stands for its end */
     uint32_t *colour; /* [channels] CPU of its messages, beyond those of streams */
     uint32_t done_cap, scratch_cap;
@@ -82,7 +260,7 @@ static uint8_t cpu_of(const struct writer *w, const struct ty_task *task)
 static uint32_t add(struct writer *w, const struct ty_goal_node *node)
 {
     w->max_cpu = node->cpu > w->max_cpu ? node->cpu : w->max_cpu;
-    return ty_goal_add(&w->rank, node);
+    return goal_add(&w->rank, node);
 }
 
 static uint32_t add_calc(struct writer *w, uint64_t units, uint8_t cpu)
@@ -94,10 +272,10 @@ static uint32_t add_calc(struct writer *w, uint64_t units, uint8_t cpu)
 static void require_all(struct writer *w, const struct ty_task *task)
 {
     if (task->before != TY_TASK_NONE) {
-        ty_goal_require(&w->rank, w->done[task->before]);
+        goal_require(&w->rank, w->done[task->before]);
     }
     for (uint32_t i = 0; i < task->n_after; i++) {
-        ty_goal_require(&w->rank, w->done[task->after[i]]);
+        goal_require(&w->rank, w->done[task->after[i]]);
     }
 }
 
@@ -111,11 +289,11 @@ static uint32_t add_end(struct writer *w, uint32_t node, uint64_t units, uint8_t
 {
     if (units > 0) {
         const uint32_t more = add_calc(w, units, cpu);
-        ty_goal_require(&w->rank, node);
+        goal_require(&w->rank, node);
         node = more;
     }
     const uint32_t end = add_calc(w, 0, cpu);
-    ty_goal_require(&w->rank, node);
+    goal_require(&w->rank, node);
     return end;
 }
 
@@ -216,21 +394,21 @@ static uint32_t put_collective(struct writer *w, const struct ty_task *task)
         node.peer = set->ranks[to];
         node.size = steps.whole ? mean : block_B(bytes, n, out);
         const uint32_t send = add(w, &node);
-        ty_goal_require(&w->rank, sent);
+        goal_require(&w->rank, sent);
         if (steps.ring && k > 0) {
-            ty_goal_require(&w->rank, received);
+            goal_require(&w->rank, received);
         }
         node.type = TY_GOAL_RECV;
         node.peer = set->ranks[from];
         node.size = steps.whole ? mean : block_B(bytes, n, in);
         const uint32_t receive = add(w, &node);
-        ty_goal_require(&w->rank, received);
+        goal_require(&w->rank, received);
         sent = send;
         received = receive;
     }
     const uint32_t end = add_calc(w, 0, node.cpu);
-    ty_goal_require(&w->rank, sent);
-    ty_goal_require(&w->rank, received);
+    goal_require(&w->rank, sent);
+    goal_require(&w->rank, received);
     return end;
 }
 
@@ -278,17 +456,17 @@ static int put_places(struct writer *w, struct ty_out *bin)
     int rc = size != NULL ? 0 : ty_fail_memory(x->err);
     for (uint32_t i = 0; i < x->n_ranks && rc == 0; i++) {
         rc = make_rank(w, i);
-        size[i] = ty_goal_binary_B(&w->rank);
+        size[i] = goal_binary_B(&w->rank);
         x->n_nodes += w->rank.n;
     }
-    ty_goal_put_u64(bin, TY_GOAL_MAGIC);
-    ty_goal_put_u32(bin, x->n_ranks);
-    ty_goal_put_u8(bin, (uint8_t)w->max_cpu);
-    ty_goal_put_u8(bin, 0);
+    goal_put_u64(bin, TY_GOAL_MAGIC);
+    goal_put_u32(bin, x->n_ranks);
+    goal_put_u8(bin, (uint8_t)w->max_cpu);
+    goal_put_u8(bin, 0);
     for (uint32_t i = 0; i < x->n_ranks && rc == 0; i++) {
-        ty_goal_put_u64(bin, at);
+        goal_put_u64(bin, at);
         at += size[i];
-        ty_goal_put_u64(bin, at);
+        goal_put_u64(bin, at);
     }
     return rc;
 }
@@ -304,8 +482,8 @@ static int put_rank(struct writer *w, uint32_t rank, struct ty_out *text, struct
         rc = w->scratch != NULL ? 0 : ty_fail_memory(w->x->err);
     }
     if (rc == 0) {
-        ty_goal_put_text(&w->rank, rank, text);
-        ty_goal_put_binary(&w->rank, w->scratch, bin);
+        goal_put_text(&w->rank, rank, text);
+        goal_put_binary(&w->rank, w->scratch, bin);
     }
     return rc;
 }
@@ -346,7 +524,7 @@ static int write_goal(struct ty_export *x)
     find_units(&w);
     int rc = colour_channels(&w);
     rc = rc < 0 ? rc : write_files(&w);
-    ty_goal_release(&w.rank);
+    goal_release(&w.rank);
     free(w.done);
     free(w.scratch);
     return rc;

@@ -4,14 +4,16 @@
  * card one after the other. As in LogGOPSim without rendezvous, who requires a send waits until it
  * has begun.
  *
- * Sources: those of sim/exchange/goal.c and goal_write.c. */
+ * Sources: those of sim/exchange/goal.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/vocabulary.h"
 #include "sim/base/compiler.h"
 #include "sim/base/file.h"
-#include "sim/exchange/read/goal_internal.h"
+#include "sim/base/noise.h"
+#include "sim/exchange/read/formats.h"
+#include "sim/exchange/read/traced.h"
 
 #define FILE_MAX_B ((size_t)4 << 30)
 #define PS_MAX     1e18 /* 11 days */
@@ -23,18 +25,206 @@ static const uint8_t stream_of_cpu[] = {
     TY_STREAM_DEPTH,   TY_STREAM_H2D,    TY_STREAM_D2H,    TY_STREAM_NVME,
 };
 
-int ty_goal_wrong(const struct ty_goal_reader *r, const char *what)
+#define CPUS 256u
+
+struct label {
+    const char *name;
+    size_t len;
+    uint32_t node, rank; /* the rank: 1 + its number; 0: free */
+};
+
+struct reader {
+    struct ty_traced *job;
+    const char *at, *end;
+    uint32_t line;
+    double unit_ps;
+    struct ty_traced_rank *rank; /* at hand; NULL: none */
+    uint32_t number;
+    struct label *label; /* [cap], open addressing */
+    uint32_t n_labels, cap;
+    uint32_t *wait, n_waits, cap_waits; /* [2 * n_waits] of the rank at hand: A, and B for which it
+                                         * waits */
+    uint8_t cpu[CPUS];                  /* 1 + number of its stream; 0: none yet */
+    uint32_t n_cpus;
+    struct ty_arena *arena;
+    struct ty_err *err;
+};
+
+/* ---- words ---- */
+
+static void skip_blanks(struct reader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r')) {
+        r->at++;
+    }
+}
+
+/* To the next line, or over a comment; false: something else comes. */
+static bool skip_comment(struct reader *r)
+{
+    const size_t left = (size_t)(r->end - r->at);
+    if (left >= 2 && memcmp(r->at, "//", 2) == 0) {
+        const char *newline = memchr(r->at, '\n', left);
+        r->at = newline != NULL ? newline : r->end;
+        return true;
+    }
+    if (left < 2 || memcmp(r->at, "/*", 2) != 0) {
+        return false;
+    }
+    for (r->at += 2; r->at < r->end; r->at++) {
+        r->line += *r->at == '\n';
+        if (*r->at == '*' && r->at + 1 < r->end && r->at[1] == '/') {
+            r->at += 2;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* To the next word of this line; false: it ends. */
+static bool in_line(struct reader *r)
+{
+    do {
+        skip_blanks(r);
+    } while (skip_comment(r));
+    return r->at < r->end && *r->at != '\n';
+}
+
+/* To the first word of a line that has one; false: the file ends. */
+static bool next_line(struct reader *r)
+{
+    while (!in_line(r)) {
+        if (r->at == r->end) {
+            return false;
+        }
+        r->at++;
+        r->line++;
+    }
+    return true;
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The word that comes next; its length, 0: there is none. */
+static size_t word(struct reader *r, const char **out)
+{
+    (void)in_line(r);
+    *out = r->at;
+    while (r->at < r->end && is_word(*r->at)) {
+        r->at++;
+    }
+    return (size_t)(r->at - *out);
+}
+
+static bool take(struct reader *r, const char *text)
+{
+    const char *before = r->at, *found;
+    const size_t n = word(r, &found);
+    if (n == strlen(text) && memcmp(found, text, n) == 0) {
+        return true;
+    }
+    r->at = before;
+    return false;
+}
+
+static bool take_char(struct reader *r, char c)
+{
+    if (in_line(r) && *r->at == c) {
+        r->at++;
+        return true;
+    }
+    return false;
+}
+
+static bool take_number(struct reader *r, uint64_t most, uint64_t *out)
+{
+    *out = 0;
+    if (!in_line(r) || *r->at < '0' || *r->at > '9') {
+        return false;
+    }
+    for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
+        const uint64_t digit = (uint64_t)(*r->at - '0');
+        if (*out > (most - digit) / 10) {
+            return false;
+        }
+        *out = *out * 10 + digit;
+    }
+    return true;
+}
+
+/* ---- labels ---- */
+
+static struct label *find_label(const struct reader *r, const char *name, size_t len)
+{
+    uint64_t h = r->number;
+    for (size_t i = 0; i < len; i++) {
+        h = (h ^ (unsigned char)name[i]) * UINT64_C(1099511628211);
+    }
+    uint32_t at = (uint32_t)ty_hash4(h, 0, 0, 0) & (r->cap - 1);
+    while (r->label[at].rank != 0 &&
+           (r->label[at].rank != r->number + 1 || r->label[at].len != len ||
+            memcmp(r->label[at].name, name, len) != 0)) {
+        at = (at + 1) & (r->cap - 1);
+    }
+    return &r->label[at];
+}
+
+static int more_labels(struct reader *r)
+{
+    struct label *old = r->label;
+    const uint32_t n = r->cap, number = r->number;
+    if (2 * r->n_labels < n) {
+        return 0;
+    }
+    r->cap = n > 0 ? 2 * n : 1024;
+    r->label = calloc(r->cap, sizeof(*r->label));
+    if (r->label == NULL) {
+        r->label = old;
+        r->cap = n;
+        return ty_fail_memory(r->err);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (old[i].rank != 0) {
+            r->number = old[i].rank - 1;
+            *find_label(r, old[i].name, old[i].len) = old[i];
+        }
+    }
+    r->number = number;
+    free(old);
+    return 0;
+}
+
+/* A mistake in the line at hand. TY_EINPUT. */
+static int goal_wrong(const struct reader *r, const char *what)
 {
     return ty_fail(r->err, TY_EINPUT, "%s:%u: %s", r->job->name, (unsigned)r->line, what);
 }
 
-/* ---- nodes ---- */
+static int add_label(struct reader *r, const char *name, size_t len)
+{
+    int rc = more_labels(r);
+    if (rc < 0) {
+        return rc;
+    }
+    struct label *label = find_label(r, name, len);
+    if (label->rank != 0) {
+        return goal_wrong(r, "a label that this rank has already");
+    }
+    *label = (struct label){name, len, r->rank->n, r->number + 1};
+    r->n_labels++;
+    return 0;
+}
 
-static int cpu_stream(struct ty_goal_reader *r, uint64_t cpu, uint8_t *out)
+/* ---- text ---- */
+
+static int cpu_stream(struct reader *r, uint64_t cpu, uint8_t *out)
 {
     if (r->cpu[cpu] == 0) {
         if (r->n_cpus == TY_COUNT(stream_of_cpu)) {
-            return ty_goal_wrong(r, "calculations on more than 12 CPUs");
+            return goal_wrong(r, "calculations on more than 12 CPUs");
         }
         r->cpu[cpu] = (uint8_t)++r->n_cpus;
     }
@@ -43,7 +233,7 @@ static int cpu_stream(struct ty_goal_reader *r, uint64_t cpu, uint8_t *out)
 }
 
 /* A node as both forms have it. */
-int ty_goal_add_node(struct ty_goal_reader *r, const struct ty_goal_node *g)
+static int goal_add_node(struct reader *r, const struct ty_goal_node *g)
 {
     static const char *const names[] = {
         [TY_GOAL_SEND] = "send", [TY_GOAL_RECV] = "recv", [TY_GOAL_CALC] = "calc"};
@@ -56,19 +246,19 @@ int ty_goal_add_node(struct ty_goal_reader *r, const struct ty_goal_node *g)
     if (g->type == TY_GOAL_CALC) {
         const double ps = (double)g->size * r->unit_ps;
         if (ps > PS_MAX) {
-            return ty_goal_wrong(r, "a calculation of more than 11 days");
+            return goal_wrong(r, "a calculation of more than 11 days");
         }
         n->what = TY_TRACED_CALC;
         n->dur = (ty_ps)(ps + 0.5);
         return cpu_stream(r, g->cpu, &n->stream);
     }
     if (g->peer >= r->job->n_ranks) {
-        return ty_goal_wrong(r, g->peer == UINT32_MAX
-                                    ? "a receive from anybody cannot be executed; name the sender"
-                                    : "a message to or from a rank that is not there");
+        return goal_wrong(r, g->peer == UINT32_MAX
+                                 ? "a receive from anybody cannot be executed; name the sender"
+                                 : "a message to or from a rank that is not there");
     }
     if (g->tag == UINT32_MAX) {
-        return ty_goal_wrong(r, "a receive of any tag cannot be executed; name it");
+        return goal_wrong(r, "a receive of any tag cannot be executed; name it");
     }
     const bool sends = g->type == TY_GOAL_SEND;
     n->what = sends ? TY_TRACED_SEND : TY_TRACED_RECV;
@@ -79,7 +269,58 @@ int ty_goal_add_node(struct ty_goal_reader *r, const struct ty_goal_node *g)
     return 0;
 }
 
-int ty_goal_keep_wait(struct ty_goal_reader *r, uint32_t node, uint32_t other)
+static int read_options(struct reader *r, struct ty_goal_node *g)
+{
+    uint64_t x;
+    if (g->type != TY_GOAL_CALC && take(r, "tag")) {
+        const bool any = take_char(r, '-');
+        if (!take_number(r, UINT32_MAX, &x)) {
+            return goal_wrong(r, "tag: a whole number is expected");
+        }
+        g->tag = any ? UINT32_MAX : (uint32_t)x;
+    }
+    if (take(r, "cpu")) {
+        if (!take_number(r, CPUS - 1, &x)) {
+            return goal_wrong(r, "cpu: a whole number from 0 to 255 is expected");
+        }
+        g->cpu = (uint8_t)x;
+    }
+    if (g->type != TY_GOAL_CALC && take(r, "nic")) {
+        if (!take_number(r, CPUS - 1, &x)) {
+            return goal_wrong(r, "nic: a whole number from 0 to 255 is expected");
+        }
+        g->nic = (uint8_t)x;
+    }
+    return in_line(r) ? goal_wrong(r, "a word too many behind a node") : goal_add_node(r, g);
+}
+
+static int read_message(struct reader *r, bool sends)
+{
+    struct ty_goal_node g = {.type = sends ? TY_GOAL_SEND : TY_GOAL_RECV};
+    uint64_t peer = 0;
+    if (!take_number(r, UINT64_C(1) << 60, &g.size) || r->at == r->end || *r->at != 'b') {
+        return goal_wrong(r, "a size is expected, such as 4096b");
+    }
+    r->at++;
+    if (!take(r, sends ? "to" : "from")) {
+        return goal_wrong(r, sends ? "to RANK is expected" : "from RANK is expected");
+    }
+    const bool any = take_char(r, '-');
+    if (!take_number(r, UINT32_MAX - 1, &peer)) {
+        return goal_wrong(r, "a rank is expected");
+    }
+    g.peer = any ? UINT32_MAX : (uint32_t)peer;
+    return read_options(r, &g);
+}
+
+static int read_calc(struct reader *r)
+{
+    struct ty_goal_node g = {.type = TY_GOAL_CALC};
+    return take_number(r, UINT64_C(1) << 62, &g.size) ? read_options(r, &g)
+                                                      : goal_wrong(r, "a time is expected");
+}
+
+static int goal_keep_wait(struct reader *r, uint32_t node, uint32_t other)
 {
     if (r->n_waits == r->cap_waits) {
         const uint32_t cap = r->cap_waits > 0 ? 2 * r->cap_waits : 1024;
@@ -95,6 +336,50 @@ int ty_goal_keep_wait(struct ty_goal_reader *r, uint32_t node, uint32_t other)
     return 0;
 }
 
+/* "A requires B", behind A. */
+static int read_requires(struct reader *r, const char *name, size_t len, bool start)
+{
+    const char *other;
+    const size_t n = word(r, &other);
+    const struct label *a = r->cap > 0 ? find_label(r, name, len) : NULL;
+    const struct label *b = r->cap > 0 ? find_label(r, other, n) : NULL;
+    if (a == NULL || a->rank == 0 || b->rank == 0) {
+        return goal_wrong(r, "a label that this rank has not had before");
+    }
+    return in_line(r) ? goal_wrong(r, "a word too many behind a dependency")
+                      : goal_keep_wait(r, a->node, b->node | (start ? TY_TRACED_START : 0));
+}
+
+/* A line within a rank. */
+static int read_line(struct reader *r)
+{
+    const char *name;
+    const char *before = r->at;
+    const size_t len = word(r, &name);
+    if (len == 0) {
+        return goal_wrong(r, "send, recv, calc, a label or } is expected");
+    }
+    if (take_char(r, ':')) {
+        const int rc = add_label(r, name, len);
+        if (rc < 0) {
+            return rc;
+        }
+    } else if (take(r, "requires")) {
+        return read_requires(r, name, len, false);
+    } else if (take(r, "irequires")) {
+        return read_requires(r, name, len, true);
+    } else {
+        r->at = before;
+    }
+    if (take(r, "send")) {
+        return read_message(r, true);
+    }
+    if (take(r, "recv")) {
+        return read_message(r, false);
+    }
+    return take(r, "calc") ? read_calc(r) : goal_wrong(r, "send, recv or calc is expected");
+}
+
 static int by_node(const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
@@ -102,7 +387,7 @@ static int by_node(const void *a, const void *b)
 }
 
 /* What nodes of a rank wait for, as rows. */
-int ty_goal_end_rank(struct ty_goal_reader *r)
+static int goal_end_rank(struct reader *r)
 {
     struct ty_traced_rank *rank = r->rank;
     if (r->n_waits > 0) {
@@ -119,7 +404,7 @@ int ty_goal_end_rank(struct ty_goal_reader *r)
             const uint32_t other = r->wait[2 * (size_t)k + 1];
             const uint8_t what = rank->node[other & ~TY_TRACED_START].what;
             if (what == TY_TRACED_RECV && (other & TY_TRACED_START) != 0) {
-                return ty_goal_wrong(r, "irequires of a receive cannot be executed");
+                return goal_wrong(r, "irequires of a receive cannot be executed");
             }
             rank->dep[k] = other | (what == TY_TRACED_SEND ? TY_TRACED_START : 0);
         }
@@ -131,15 +416,53 @@ int ty_goal_end_rank(struct ty_goal_reader *r)
     return 0;
 }
 
-int ty_goal_begin_ranks(struct ty_goal_reader *r, uint64_t n)
+static int read_rank(struct reader *r)
+{
+    uint64_t number;
+    if (!take(r, "rank") || !take_number(r, UINT32_MAX, &number) || number != r->number ||
+        number >= r->job->n_ranks || !take_char(r, '{')) {
+        return goal_wrong(r, "rank N { is expected, in order from 0 upwards");
+    }
+    r->rank = &r->job->rank[number];
+    r->rank->file = r->job->name;
+    int rc = 0;
+    while (rc == 0) {
+        if (!next_line(r)) {
+            return goal_wrong(r, "the file ends within a rank");
+        }
+        if (take_char(r, '}')) {
+            return goal_end_rank(r);
+        }
+        rc = read_line(r);
+    }
+    return rc;
+}
+
+/* Room for so many ranks; a node of the rank at hand; A waits for B, by their numbers there; the
+ * end of a rank, when all its nodes are known. */
+static int goal_begin_ranks(struct reader *r, uint64_t n)
 {
     struct ty_traced *job = r->job;
     if (n == 0 || n > TY_TRACED_RANKS_MAX) {
-        return ty_goal_wrong(r, "from 1 to 65000 ranks can be executed");
+        return goal_wrong(r, "from 1 to 65000 ranks can be executed");
     }
     job->n_ranks = (uint32_t)n;
     job->rank = ty_arena_array(r->arena, struct ty_traced_rank, n);
     return job->rank != NULL ? 0 : ty_fail_memory(r->err);
+}
+
+/* goal_text.c: all of a text. */
+static int goal_read_text(struct reader *r)
+{
+    uint64_t n;
+    if (!next_line(r) || !take(r, "num_ranks") || !take_number(r, UINT32_MAX, &n)) {
+        return goal_wrong(r, "num_ranks N is expected");
+    }
+    int rc = goal_begin_ranks(r, n);
+    for (; rc == 0 && r->number < r->job->n_ranks; r->number++) {
+        rc = next_line(r) ? read_rank(r) : goal_wrong(r, "the file ends before its last rank");
+    }
+    return rc == 0 && next_line(r) ? goal_wrong(r, "something behind the last rank") : rc;
 }
 
 /* ---- binary ---- */
@@ -154,15 +477,15 @@ static uint64_t number_at(const char *at, uint32_t n)
     return x;
 }
 
-static int cut_short(const struct ty_goal_reader *r)
+static int cut_short(const struct reader *r)
 {
     return ty_fail(r->err, TY_EINPUT, "%s: rank %u: not as LogGOPSim's binary is", r->job->name,
                    (unsigned)r->number);
 }
 
 /* Those that wait for a node, its end or its start: a part of the appendix. */
-static int read_waiting(struct ty_goal_reader *r, const char *field, const char *appendix,
-                        uint32_t node, uint32_t n, bool start)
+static int read_waiting(struct reader *r, const char *field, const char *appendix, uint32_t node,
+                        uint32_t n, bool start)
 {
     const uint64_t count = number_at(field, 4), first = number_at(field + 4, 4);
     int rc = count <= (uint64_t)(r->end - appendix) / 4 &&
@@ -172,13 +495,13 @@ static int read_waiting(struct ty_goal_reader *r, const char *field, const char 
     for (uint64_t i = 0; i < count && rc == 0; i++) {
         const uint64_t waiting = number_at(appendix + 4 * (first + i), 4);
         rc = waiting < n
-                 ? ty_goal_keep_wait(r, (uint32_t)waiting, node | (start ? TY_TRACED_START : 0))
+                 ? goal_keep_wait(r, (uint32_t)waiting, node | (start ? TY_TRACED_START : 0))
                  : cut_short(r);
     }
     return rc;
 }
 
-static int read_block(struct ty_goal_reader *r)
+static int read_block(struct reader *r)
 {
     const uint64_t left = (uint64_t)(r->end - r->at);
     const uint64_t n = left >= 8 ? number_at(r->at, 4) : 0;
@@ -195,22 +518,21 @@ static int read_block(struct ty_goal_reader *r)
                                        .tag = (uint32_t)number_at(at + 17, 4),
                                        .cpu = (uint8_t)at[21],
                                        .nic = (uint8_t)at[22]};
-        rc = g.type >= TY_GOAL_SEND && g.type <= TY_GOAL_CALC ? ty_goal_add_node(r, &g)
-                                                              : cut_short(r);
+        rc = g.type >= TY_GOAL_SEND && g.type <= TY_GOAL_CALC ? goal_add_node(r, &g) : cut_short(r);
         rc = rc < 0 ? rc : read_waiting(r, at + 23, appendix, i, (uint32_t)n, false);
         rc = rc < 0 ? rc : read_waiting(r, at + 31, appendix, i, (uint32_t)n, true);
     }
-    return rc < 0 ? rc : ty_goal_end_rank(r);
+    return rc < 0 ? rc : goal_end_rank(r);
 }
 
-static int read_binary(struct ty_goal_reader *r)
+static int read_binary(struct reader *r)
 {
     const char *whole = r->at, *end = r->end;
     const uint64_t size = (uint64_t)(end - whole) - TY_GOAL_HEAD;
     if (size < 6 || number_at(whole + 8, 4) > size / 16) {
         return cut_short(r);
     }
-    int rc = ty_goal_begin_ranks(r, number_at(whole + 8, 4));
+    int rc = goal_begin_ranks(r, number_at(whole + 8, 4));
     for (; rc == 0 && r->number < r->job->n_ranks; r->number++) {
         const char *place = whole + 14 + 16 * (size_t)r->number;
         const uint64_t from = place + 16 <= end ? number_at(place, 8) : 1;
@@ -230,15 +552,15 @@ static int read_binary(struct ty_goal_reader *r)
 int ty_traced_parse_goal(struct ty_traced *out, const char *bytes, size_t n, double unit_ps,
                          struct ty_arena *arena, struct ty_err *err)
 {
-    struct ty_goal_reader r = {.job = out,
-                               .at = bytes,
-                               .end = bytes + n,
-                               .line = 1,
-                               .unit_ps = unit_ps,
-                               .arena = arena,
-                               .err = err};
+    struct reader r = {.job = out,
+                       .at = bytes,
+                       .end = bytes + n,
+                       .line = 1,
+                       .unit_ps = unit_ps,
+                       .arena = arena,
+                       .err = err};
     const bool binary = n >= TY_GOAL_HEAD && number_at(bytes, TY_GOAL_HEAD) == TY_GOAL_MAGIC;
-    const int rc = binary ? read_binary(&r) : ty_goal_read_text(&r);
+    const int rc = binary ? read_binary(&r) : goal_read_text(&r);
     free(r.label);
     free(r.wait);
     return rc;
