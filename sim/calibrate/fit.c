@@ -86,7 +86,7 @@ static double fit_noise(const struct ty_fit_problem *q, const double *times, uin
 
 /* slope[row][parameter] = d log(time) / d log(x) at `value`, where the times are `times`. */
 static int fit_slopes(const struct ty_fit_problem *q, const double *value, const double *times,
-                         double *slope, struct ty_err *err)
+                      double *slope, struct ty_err *err)
 {
     const uint32_t k = q->n_parameters, n = q->n_rows;
     double *points = calloc((size_t)k * (k + n) + 1, sizeof(*points));
@@ -328,7 +328,7 @@ static double known_before(const struct linear *m, bool priors, uint32_t a)
 /* How far the model is off in a row, and how its time moves with each free parameter. Returns the
  * weight that soft L1 gives the row. */
 static double fit_row(const struct linear *m, uint32_t row, double *residual,
-                         double move[TY_FIT_MAX])
+                      double move[TY_FIT_MAX])
 {
     const struct ty_fit_problem *q = m->problem;
     double weight;
@@ -352,8 +352,8 @@ static void add_product(const struct linear *m, const double v[TY_FIT_MAX], doub
 
 /* What rows say of the parameters: sum of weighted products, over noise squared. Rows of the fold
  * `without` are left out (fold NULL: none). */
-static void fit_information(const struct linear *m, const uint32_t *fold,
-                               uint32_t without, struct square *sum)
+static void fit_information(const struct linear *m, const uint32_t *fold, uint32_t without,
+                            struct square *sum)
 {
     double residual, move[TY_FIT_MAX];
     memset(sum, 0, sizeof(*sum));
@@ -367,8 +367,7 @@ static void fit_information(const struct linear *m, const uint32_t *fold,
 
 /* Turns information, with that of the priors added, into covariance; without them with one so wide
  * that it says nothing. 0 or TY_EBUG. */
-static int fit_invert(const struct linear *m, bool priors, struct square *s,
-                         struct ty_err *err)
+static int fit_invert(const struct linear *m, bool priors, struct square *s, struct ty_err *err)
 {
     gsl_matrix_view view =
         gsl_matrix_view_array_with_tda(&s->at[0][0], m->n_free, m->n_free, TY_FIT_MAX);
@@ -384,7 +383,7 @@ static int fit_invert(const struct linear *m, bool priors, struct square *s,
 
 /* a'Ca: the variance of what moves by `move`. */
 static double fit_variance(const struct linear *m, const struct square *covariance,
-                              const double move[TY_FIT_MAX])
+                           const double move[TY_FIT_MAX])
 {
     double sum = 0;
     for (uint32_t a = 0; a < m->n_free; a++) {
@@ -398,8 +397,8 @@ static double fit_variance(const struct linear *m, const struct square *covarian
 /* ---- covariance ---- */
 
 /* What the rows of groups say when part `shared` of their variance is theirs together. */
-static void add_groups(const struct linear *m, const struct ty_fit_groups *groups,
-                       double shared, struct square *sum)
+static void add_groups(const struct linear *m, const struct ty_fit_groups *groups, double shared,
+                       struct square *sum)
 {
     for (uint32_t a = 0; a < m->n_free; a++) {
         for (uint32_t b = 0; b < m->n_free; b++) {
@@ -419,9 +418,8 @@ static void add_groups(const struct linear *m, const struct ty_fit_groups *group
 }
 
 /* H^-1 M H^-1, M with the prior. */
-static int covariance(const struct linear *m, bool priors,
-                      const struct ty_fit_groups *groups, double shared, struct square *out,
-                      struct ty_err *err)
+static int covariance(const struct linear *m, bool priors, const struct ty_fit_groups *groups,
+                      double shared, struct square *out, struct ty_err *err)
 {
     struct square inverse, middle;
     fit_information(m, NULL, 0, &inverse);
@@ -491,8 +489,7 @@ struct group {
     double moved[TY_FIT_MAX]; /* slopes */
 };
 
-static void sum_up(const struct linear *m, const struct ty_fit_groups *groups,
-                   struct group *group)
+static void sum_up(const struct linear *m, const struct ty_fit_groups *groups, struct group *group)
 {
     const struct ty_fit_problem *q = m->problem;
     for (uint32_t i = 0; i < q->n_rows; i++) {
@@ -545,8 +542,8 @@ static double of_each(const struct linear *m, const struct ty_fit_groups *groups
 }
 
 /* Covariance of the parameters by all rows but those of a fold. */
-static int without_fold(const struct linear *m, const struct ty_fit_groups *groups,
-                        uint32_t fold, struct square *out, struct ty_err *err)
+static int without_fold(const struct linear *m, const struct ty_fit_groups *groups, uint32_t fold,
+                        struct square *out, struct ty_err *err)
 {
     fit_information(m, groups->fold, fold, out);
     return fit_invert(m, true, out, err);
@@ -597,7 +594,7 @@ static int cover(const struct linear *m, const struct ty_fit_groups *groups,
 
 /* fit_scatter.c: what no parameter explains. */
 static int fit_find_scatter(const struct linear *m, const struct ty_fit_groups *groups,
-                               struct ty_fit_scatter *s, struct ty_err *err)
+                            struct ty_fit_scatter *s, struct ty_err *err)
 {
     struct group *group = calloc((size_t)groups->n_groups + 1, sizeof(*group));
     double n_parameters;

@@ -57,7 +57,6 @@ static void measure(struct ty_import *im, uint32_t r, struct ty_import_lanes *l)
     l->idle = l->span - l->busy;
 }
 
-/* lanes.c */
 static int import_measure_lanes(struct ty_import *im)
 {
     im->lanes = ty_arena_array(&im->arena, struct ty_import_lanes, im->profile->n_ranks);

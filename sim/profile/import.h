@@ -152,7 +152,7 @@ int ty_import_add_sample(struct ty_import *im, const struct ty_import_sample *sa
 int ty_import_add_left(struct ty_import *im, uint32_t name, enum ty_import_reason reason,
                        bool communication, int64_t gpu_ns, uint32_t count);
 
-/* Whether an operator is one of the table, and which. recognise.c */
+/* Whether an operator is one of the table, and which (operators.c). */
 struct ty_import_recorded {
     const struct ty_profile *profile;
     const struct ty_profile_rank *rank;

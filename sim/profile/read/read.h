@@ -232,7 +232,7 @@ bool ty_profile_integer(const char *text, size_t n, int64_t *out);
 
 #define TY_PROFILE_MAX_NS ((int64_t)1 << 62)
 
-/* ---- groups (groups.c) ---- */
+/* ---- groups ---- */
 
 /* The groups of a profile by name and ranks, while files are read. */
 struct ty_profile_groups {
