@@ -2,6 +2,7 @@
  *
  * Parts of units in their order, messages before and after, and what replicas say to each other in
  * between (data.c). */
+#include "model/issue/pass.h"
 #include "model/lower/offload.h"
 
 /* ---- pieces ---- */
@@ -34,13 +35,6 @@ static void receive(struct ty_lowering *l, int back, uint16_t channel, bool seco
     }
 }
 
-/* Whether a message holds up the next pass. */
-static bool blocks(const struct ty_lowering *l)
-{
-    const int overlap = l->in->layout->framework.overlap_p2p;
-    return overlap == TY_OVERLAP_P2P_FALSE || (overlap == TY_OVERLAP_P2P_AUTO && l->shape.v == 1);
-}
-
 static void put_send(struct ty_lowering *l, int back, uint16_t channel, bool second)
 {
     if (channel == TY_NONE) {
@@ -52,7 +46,7 @@ static void put_send(struct ty_lowering *l, int back, uint16_t channel, bool sec
     op.sync = TY_SYNC_SEND;
     op.link = channel;
     op.second = second;
-    op.record = blocks(l) ? TY_EVENT_SENT : TY_NO_EVENT;
+    op.record = ty_pass_waits_for_send(l->in->layout, l->shape.v) ? TY_EVENT_SENT : TY_NO_EVENT;
     /* forward what comes last may be a sum, or rows that come home */
     uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
     uint32_t n = 1;
@@ -77,7 +71,7 @@ static bool is_head_stage(const struct ty_vstage *v)
  * and the host is ready. */
 static void begin_pass(struct ty_lowering *l, const struct ty_block_want *want)
 {
-    if (blocks(l) && l->shape.p > 1) {
+    if (ty_pass_waits_for_send(l->in->layout, l->shape.v) && l->shape.p > 1) {
         ty_lower_need(l, TY_EVENT_SENT);
     }
     const uint16_t host = l->emit.kinds->host[want->phase];

@@ -19,6 +19,7 @@
  * rest (those of PyTorch FSDP do; Megatron-LM's may share the links instead).
  * Stages that keep whole gradients reduce a bucket when it closes; the stream of the data group
  * does that while the backward goes on. */
+#include "model/issue/pass.h"
 #include "model/lower/offload.h"
 
 /* Events that they take turns in, less one: they wait for nothing but each other. */
@@ -236,25 +237,11 @@ bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_wan
     return every || (want->edge && !reduces_at_the_end(l));
 }
 
-/* Whether buckets would pile up that are whole: one reduction may be under way. */
-static bool piles_up(const struct ty_lowering *l)
-{
-    return shards_params(l) || (l->in->layout->zero == 2 && reduces(l) == TY_REDUCES_EVERY);
-}
-
 void ty_lower_need_run_reduced(struct ty_lowering *l)
 {
     if (l->in->layout->zero == 2 && reduces(l) == TY_REDUCES_RUN) {
         ty_lower_need(l, ty_lower_reduced_event(l));
     }
-}
-
-/* Without overlap a gradient that is kept in shards only has no place to wait. */
-static bool reduces_at_once(const struct ty_lowering *l)
-{
-    const struct ty_layout *layout = l->in->layout;
-    return !ty_layout_does(layout, layout->framework.overlap_grad_reduce) &&
-           !ty_layout_reduces_late(layout);
 }
 
 /* Returns what tells that all have summed it. */
@@ -288,10 +275,11 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
         const struct ty_grad_bucket *bucket = &part->bucket[i];
         summed = reduce_bucket(l, bucket, unit->layer, bucket->event);
     }
-    if (reduces_at_once(l)) {
+    const bool at_once = ty_pass_reduces_at_once(l->in->layout);
+    if (at_once) {
         ty_lower_need(l, summed);
     }
-    if (piles_up(l) && (ty_lower_updates_away(l) || !reduces_at_once(l))) {
+    if (ty_pass_piles_up(l->in->layout) && (ty_lower_updates_away(l) || !at_once)) {
         ty_lower_need(l, part->bucket[part->n_buckets - 1].before);
     }
 }

@@ -2,6 +2,7 @@
 #ifndef TY_MODEL_LOWER_STAGES_H
 #define TY_MODEL_LOWER_STAGES_H
 
+#include "model/issue/pass.h"
 #include "model/lower/internal.h"
 #include "sim/core/program/peers.h"
 
@@ -36,10 +37,7 @@ static inline bool ty_lower_alike(const struct ty_lowering *l, uint32_t a, uint3
  * as the stack does it, and between ranks of different shape always. */
 static inline bool ty_lower_gathers_messages(const struct ty_lowering *l, uint32_t peer)
 {
-    return ty_lower_has_tensor(l) && !ty_lower_is_mesh(l) && !l->in->layout->sequence_parallel &&
-           (l->in->layout->framework.scatter_gather_p2p ||
-            !ty_lower_alike(l, l->here.rank, peer)) &&
-           l->shape.p > 1;
+    return ty_pass_gathers_messages(l->in->layout, ty_lower_alike(l, l->here.rank, peer));
 }
 
 /* With whom of another pipeline rank, which may be of another shape, a member exchanges messages;

@@ -1,5 +1,6 @@
 /* units.c - the parameters of a stage: units, their parts, and kinds for the buckets of their
  * gradients (model/block/buckets.h). */
+#include "model/issue/pass.h"
 #include "model/lower/offload.h"
 
 #include <assert.h>
@@ -63,7 +64,7 @@ static void make_unit(struct ty_lowering *l, struct ty_vstage *v, enum ty_unit_k
     struct ty_unit *unit = &v->units[v->n_units];
     *unit = (struct ty_unit){
         .kind = kind, .layer = layer, .gather = TY_NONE, .gather_experts = TY_NONE};
-    v->kinds[v->n_units++] = (uint8_t)kind;
+    v->n_units++;
     for (unit->n_parts = 0; unit->n_parts < grads->n_parts; unit->n_parts++) {
         unit->part[unit->n_parts].part = grads->part[unit->n_parts];
     }
@@ -109,27 +110,17 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
 {
     const uint32_t stages = ty_sched_stages(&l->shape);
     const struct ty_layers layers = ty_layout_layers(l->in->layout, l->in->arch, stages, stage);
-    const uint32_t further = stage == stages - 1 ? l->in->arch->mtp : 0;
-    v->units = ty_arena_array(l->arena, struct ty_unit, layers.count + 3 * further + 2);
-    v->kinds = ty_arena_array(l->arena, uint8_t, layers.count + 3 * further + 2);
-    if (v->units == NULL || v->kinds == NULL) {
+    const uint32_t most = ty_pass_units_most(l->in->arch, &layers);
+    uint16_t *layer = ty_arena_array(l->arena, uint16_t, most);
+    v->units = ty_arena_array(l->arena, struct ty_unit, most);
+    v->kinds = ty_arena_array(l->arena, uint8_t, most);
+    if (v->units == NULL || v->kinds == NULL || layer == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    if (stage == 0) {
-        make_unit(l, v, TY_UNIT_EMBEDDING, TY_NONE);
-    }
-    for (uint32_t i = 0; i < layers.count; i++) {
-        const uint32_t layer = layers.first + i;
-        make_unit(l, v, ty_layer_kind(l->in->arch, &layers, i), (uint16_t)layer);
-    }
-    for (uint32_t i = 0; i < further; i++) {
-        const uint32_t layer = l->in->arch->layers + i;
-        make_unit(l, v, TY_UNIT_MTP, TY_NONE);
-        make_unit(l, v, ty_layer_kind(l->in->arch, &layers, layers.count + i), (uint16_t)layer);
-        make_unit(l, v, TY_UNIT_MTP_HEAD, TY_NONE);
-    }
-    if (stage == stages - 1) {
-        make_unit(l, v, TY_UNIT_HEAD, TY_NONE);
+    const uint32_t n =
+        ty_pass_units(l->in->arch, &layers, stage == 0, stage == stages - 1, v->kinds, layer);
+    for (uint32_t i = 0; i < n; i++) {
+        make_unit(l, v, (enum ty_unit_kind)v->kinds[i], layer[i]);
     }
     const struct ty_grad_stage own = {v->kinds, v->n_units};
     if (!l->zero->gather_in_passes) {

@@ -1,4 +1,4 @@
-/* bound.c - see bound.h.
+/* bound.c - the longest chain of operations that wait for each other, each at its shortest.
  *
  * Of every rank chains are followed that begin with the first micro-batch on its way down the
  * pipeline, go on with all that the rank does between two places of its order, and end with the
@@ -11,10 +11,159 @@
  * to hide, the norm that all ranks wait for, the optimizer, and weights on their way back. */
 #include "sim/plan/bound.h"
 
+#include <assert.h>
 #include <math.h>
 
-#include "sim/plan/bound_parts.h"
+#include "model/issue/pass.h"
+#include "model/zero.h"
+#include "sim/plan/costs_internal.h"
 #include "sim/run/run.h"
+
+/* Of a layout's messages: bytes on the way and latency, in a node and between nodes. */
+struct messages {
+    double send_near, send_far, latency_near, latency_far;
+    double gather; /* of a message that is sent in parts */
+    bool waits;    /* the next pass waits until a message has left */
+};
+
+/* One between a virtual stage and the next. */
+struct message {
+    double send, behind; /* latency, and the gather */
+    bool any;            /* false: both stages are on one rank */
+};
+
+/* ---- messages ---- */
+
+/* Whether a message between neighbouring stages stays on its node, leaves it, or is none: bits. */
+static uint32_t hop(const struct ty_plan_look *look, uint32_t stage)
+{
+    const struct ty_plan_order *order = look->order;
+    const uint32_t p = order->shape.p;
+    uint32_t bits = 0;
+    for (uint32_t d = 0; d < ty_sched_directions(order->sched->placement); d++) {
+        const uint32_t a = ty_sched_owner(order->sched->placement, &order->shape, d, stage);
+        const uint32_t b = ty_sched_owner(order->sched->placement, &order->shape, d, stage + 1);
+        bits |= a == b ? 0 : look->grid->hop[b == (a + 1) % p ? a : b];
+    }
+    return bits;
+}
+
+static double least_of(uint32_t bits, double near, double far)
+{
+    const double least = (bits & TY_PLAN_NEAR) != 0 ? near : INFINITY;
+    assert(near >= 0 && far >= 0 && bits <= (TY_PLAN_NEAR | TY_PLAN_FAR));
+    return bits == 0 ? 0 : (bits & TY_PLAN_FAR) != 0 ? fmin(least, far) : least;
+}
+
+static void price_messages(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                           const struct ty_plan_look *look, struct messages *out)
+{
+    const struct ty_cluster *cluster = &costs->base->cluster;
+    const bool gathers = ty_pass_gathers_messages(layout, true);
+    const bool parts = layout->sequence_parallel || gathers;
+    const double bytes = look->layer->hidden_B / (parts ? layout->tensor : 1);
+    struct ty_coll_cost near, far;
+    ty_p2p_cost_alone(cluster, true, bytes, &near);
+    ty_p2p_cost_alone(cluster, false, bytes, &far);
+    *out = (struct messages){
+        .send_near = floor(near.transfer_s * 1e12),
+        .send_far = floor(far.transfer_s * 1e12),
+        .latency_near = floor(near.latency_s * 1e12),
+        .latency_far = floor(far.latency_s * 1e12),
+        .gather = gathers ? ty_plan_collective_ps(costs, look->grid->group[TY_GROUP_TENSOR],
+                                                  TY_COLL_ALL_GATHER, look->layer->hidden_B)
+                          : 0,
+        .waits = !look->order->paired && ty_pass_waits_for_send(layout, look->order->shape.v)};
+}
+
+static struct message message_after(const struct ty_plan_look *look,
+                                    const struct messages *messages, uint32_t stage)
+{
+    const uint32_t bits = hop(look, stage);
+    const struct messages *m = messages;
+    return (struct message){.send = least_of(bits, m->send_near, m->send_far),
+                            .behind = least_of(bits, m->latency_near, m->latency_far) +
+                                      (bits != 0 ? m->gather : 0),
+                            .any = bits != 0};
+}
+
+/* ---- replicas ---- */
+
+/* ZeRO-3: whether every forward has to gather before it begins, as nothing is left of the pass
+ * before. */
+static bool gathers_anew(const struct ty_layout *layout, const struct ty_plan_order *order)
+{
+    const struct ty_framework *f = &layout->framework;
+    return layout->zero == 3 && !order->sched->whole_chunks &&
+           ty_layout_does(layout, f->reshard_after_forward) &&
+           ty_layout_does(layout, f->reshard_after_backward);
+}
+
+/* Whether every whole backward of a stage reduces what it makes, and waits for it. */
+static bool waits_for_grad_reduce(const struct ty_plan_order *order)
+{
+    return !order->paired && !order->split && !order->sched->whole_chunks &&
+           order->shape.slices == 1;
+}
+
+/* Whether updated weights come back in the next forward; behind the optimizer. */
+static bool regains_late(const struct ty_layout *layout)
+{
+    return ty_zero_stages[layout->zero].gather_after_step &&
+           layout->framework.overlap_param_gather && ty_layout_has_copies(layout);
+}
+
+static bool regains(const struct ty_layout *layout)
+{
+    return ty_zero_stages[layout->zero].gather_after_step && !regains_late(layout);
+}
+
+/* ---- behind the passes ---- */
+
+/* The sum of gradients of an embedding that the first and the last rank share; 0: they share none,
+ * or the rank is another one. */
+static double tied_ps(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                      const struct ty_plan_look *look, uint32_t rank)
+{
+    const struct ty_arch *arch = &costs->base->arch;
+    const struct ty_plan_order *order = look->order;
+    const uint32_t last = order->shape.p - 1;
+    if ((!arch->tied && arch->mtp == 0) || last == 0 ||
+        order->sched->placement != TY_PLACE_LOOPED || (rank != 0 && rank != last)) {
+        return 0;
+    }
+    const double bytes =
+        (double)arch->vocabulary * arch->hidden / layout->tensor * ty_memory_grad_bytes(layout);
+    return ty_plan_collective_ps(costs, look->grid->ends, TY_COLL_ALL_REDUCE, bytes);
+}
+
+/* The norm of all gradients; negative: ranks do not wait for each other. */
+static double norm_ps(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                      const struct ty_plan_grid *grid)
+{
+    const uint32_t shard = layout->tensor * ty_layout_shards(layout);
+    const uint32_t n = layout->zero > 0 ? shard : layout->tensor;
+    if (n * layout->pipeline == 1 || !costs->base->schedule.barrier) {
+        return -1;
+    }
+    return ty_plan_collective_ps(costs, grid->norm, TY_COLL_ALL_REDUCE, 4);
+}
+
+/* The optimizer of a rank on its fastest GPU. */
+static double optimizer_ps(const struct ty_plan_costs *costs, const struct ty_layout *layout,
+                           const struct ty_plan_grid *grid, double params, double experts)
+{
+    double least = INFINITY;
+    for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
+        if (grid->used[g]) {
+            const struct ty_gpu *gpu = &ty_exceptions_cluster(&costs->base->cluster, g)->gpu;
+            least = fmin(least, ty_optimizer_cost(gpu, layout, params, experts).seconds);
+        }
+    }
+    return floor(least * 1e12);
+}
+
+/* ---- a layout ---- */
 
 /* Of a pass of a virtual stage. */
 struct pass {
@@ -36,12 +185,13 @@ struct chains {
     struct pass *pass;             /* [stages][slices][phases] */
     double *arrival[2]; /* [stages][slices] of the first forward, the first backward: to it */
     double *tail[2];    /* the same of the last: from its start to the end of all passes */
-    struct ty_plan_messages messages;
+    struct messages messages;
     bool piles; /* backwards wait for reductions of their own */
 };
 
 static struct pass *pass_of(const struct chains *c, uint32_t stage, uint32_t slice, uint32_t phase)
 {
+    assert(stage < c->stages && slice < c->slices && phase < TY_PLAN_PHASES);
     return &c->pass[(stage * c->slices + slice) * TY_PLAN_PHASES + phase];
 }
 
@@ -68,17 +218,16 @@ static void time_passes(struct chains *c)
 {
     const double host = c->layout->pipeline > 1 ? c->look.layer->times->host_ps : 0;
     for (uint32_t s = 0; s < c->stages; s++) {
-        const struct ty_plan_message none = {0, 0, false};
-        const struct ty_plan_message down =
-            s + 1 < c->stages ? ty_plan_message(&c->look, &c->messages, s) : none;
-        const struct ty_plan_message up =
-            s > 0 ? ty_plan_message(&c->look, &c->messages, s - 1) : none;
+        const struct message none = {0, 0, false};
+        const struct message down =
+            s + 1 < c->stages ? message_after(&c->look, &c->messages, s) : none;
+        const struct message up = s > 0 ? message_after(&c->look, &c->messages, s - 1) : none;
         for (uint32_t q = 0; q < c->slices; q++) {
             for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
                 const struct ty_unit_time *time = ty_plan_time(c->stage[s], phase, q);
-                const struct ty_plan_message sent = phase == TY_PHASE_FORWARD ? down
-                                                    : phase == c->back        ? up
-                                                                              : none;
+                const struct message sent = phase == TY_PHASE_FORWARD ? down
+                                            : phase == c->back        ? up
+                                                                      : none;
                 /* what a message brings, and the loss, waits for the sum at the end of a forward */
                 const bool sums = phase == TY_PHASE_FORWARD && (sent.any || s + 1 == c->stages);
                 const double work = least_work(c, s, q, phase);
@@ -189,6 +338,7 @@ static double work_before(const struct chains *c, uint32_t i_mark)
         const uint32_t chunk = work->pass / (c->slices * TY_PLAN_PHASES);
         const uint32_t rest = work->pass % (c->slices * TY_PLAN_PHASES);
         const struct pass *pass = &pass_of(c, c->rank->stage[chunk], 0, 0)[rest];
+        assert(chunk < c->rank->n_chunks && pass->work >= 0);
         sum += (work->n + more) * pass->work;
     }
     return sum;
@@ -263,7 +413,7 @@ static double after_passes(const struct chains *c, uint32_t r, const struct hold
                                ty_plan_collective_ps(c->costs, c->look.grid->group[TY_GROUP_TENSOR],
                                                      TY_COLL_ALL_REDUCE, rank->whole * grad));
     }
-    return after + ty_plan_tied_ps(c->costs, layout, &c->look, r);
+    return after + tied_ps(c->costs, layout, &c->look, r);
 }
 
 /* All that gathers and reductions of a rank take of the stream that they share, where every pass
@@ -275,7 +425,7 @@ static double stream_ps(const struct chains *c, const struct holdings *rank)
     if (ty_layout_reduces(c->layout) != TY_REDUCES_EVERY || c->look.order->sched->whole_chunks) {
         return 0;
     }
-    return m * (rank->reduce + (ty_plan_gathers_anew(c->layout, c->look.order) ? rank->regain : 0));
+    return m * (rank->reduce + (gathers_anew(c->layout, c->look.order) ? rank->regain : 0));
 }
 
 /* ---- the bound ---- */
@@ -291,7 +441,7 @@ static void find_ends(struct chains *c, const double *regain, struct ends *out)
     const uint32_t p = c->look.order->shape.p;
     const uint32_t first =
         ty_sched_owner(c->look.order->sched->placement, &c->look.order->shape, 0, 0);
-    const bool gathers = ty_plan_regains(c->layout);
+    const bool gathers = regains(c->layout);
     struct holdings rank;
     *out = (struct ends){.least = INFINITY};
     look_at_rank(c, first, &rank);
@@ -301,7 +451,7 @@ static void find_ends(struct chains *c, const double *regain, struct ends *out)
         look_at_rank(c, r, &rank);
         c->rank = &c->look.order->rank[r];
         const double update =
-            ty_plan_optimizer_ps(c->costs, c->layout, c->look.grid, rank.params, rank.experts) +
+            optimizer_ps(c->costs, c->layout, c->look.grid, rank.params, rank.experts) +
             (gathers ? rank.regain : 0);
         const double slower = c->look.grid->slower[r];
         if (slower > 1) {
@@ -338,7 +488,7 @@ static int make_chains(struct chains *c, double **regain, struct ty_err *err)
     }
     *regain = at + (size_t)4 * n;
     for (uint32_t s = 0; s < c->stages; s++) {
-        (*regain)[s] = ty_plan_regains_late(c->layout) ? c->traffic[s]->regain : 0;
+        (*regain)[s] = regains_late(c->layout) ? c->traffic[s]->regain : 0;
     }
     return 0;
 }
@@ -364,17 +514,18 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
     rc = times == NULL ? TY_ENOMEM : ty_plan_sums(costs, &c.look, times, &c.stage, err);
     rc = rc < 0 ? rc : ty_plan_traffics(costs, layout, &c.look, &c.traffic, err);
     rc = rc < 0 ? rc : make_chains(&c, &regain, err);
-    c.piles = ty_plan_waits_for_grad_reduce(c.look.order);
+    c.piles = waits_for_grad_reduce(c.look.order);
     if (rc < 0) {
         return rc;
     }
-    ty_plan_messages(costs, layout, &c.look, &c.messages);
+    price_messages(costs, layout, &c.look, &c.messages);
     time_passes(&c);
     struct ends ends;
     find_ends(&c, regain, &ends);
-    const double norm = ty_plan_norm_ps(costs, layout, c.look.grid);
+    const double norm = norm_ps(costs, layout, c.look.grid);
     const bool one = costs->base->run.steps == 1 && norm >= 0;
     const double ps = ends.passes + ty_plan_larger(norm, 0) + (one ? ends.most : ends.least);
+    assert(ends.passes >= 0 && ends.least <= ends.most && ps >= 0);
     *seconds = ty_s_from_ps((ty_ps)ps);
     return 0;
 }

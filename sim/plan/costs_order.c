@@ -168,7 +168,7 @@ static int read_order(struct ty_arena *arena, struct ty_plan_order *order, bool 
     return rc;
 }
 
-/* What generators are told: model/lower/lower.c. */
+/* What generators of orders are told, from the times of a layer. */
 static struct ty_sched_times times_of(const struct ty_plan_costs *costs,
                                       const struct ty_sched_times *one,
                                       const struct ty_sched_shape *shape)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/issue/pass.h"
 #include "sim/plan/costs_internal.h"
 
 /* ---- types of stages ---- */
@@ -13,28 +14,6 @@ struct type_key {
     struct ty_layers layers; /* where some run again: which */
 };
 
-/* The units of a stage in forward order, as model/lower/units.c has them. */
-static uint32_t list_units(const struct ty_arch *arch, const struct ty_layers *layers, bool first,
-                           bool last, uint8_t *unit)
-{
-    uint32_t n = 0;
-    if (first) {
-        unit[n++] = TY_UNIT_EMBEDDING;
-    }
-    for (uint32_t i = 0; i < layers->count; i++) {
-        unit[n++] = (uint8_t)ty_layer_kind(arch, layers, i);
-    }
-    for (uint32_t i = 0; i < arch->mtp && last; i++) {
-        unit[n++] = TY_UNIT_MTP;
-        unit[n++] = (uint8_t)ty_layer_kind(arch, layers, layers->count + i);
-        unit[n++] = TY_UNIT_MTP_HEAD;
-    }
-    if (last) {
-        unit[n++] = TY_UNIT_HEAD;
-    }
-    return n;
-}
-
 const struct ty_plan_type *ty_plan_type(struct ty_plan_costs *costs, const struct ty_layers *layers,
                                         bool first, bool last, struct ty_err *err)
 {
@@ -42,7 +21,7 @@ const struct ty_plan_type *ty_plan_type(struct ty_plan_costs *costs, const struc
     struct type_key key;
     uint8_t *unit = costs->unit_list;
     memset(&key, 0, sizeof(key));
-    const uint32_t n = list_units(arch, layers, first, last, unit);
+    const uint32_t n = ty_pass_units(arch, layers, first, last, unit, NULL);
     for (uint32_t i = 0; i < n; i++) {
         key.count[unit[i]]++;
     }

@@ -1,7 +1,9 @@
 /* costs_traffic.c - what the replicas of a stage say to each other, each collective at its
  * shortest, one after the other on the stream that they share. */
+#include <assert.h>
 #include <string.h>
 
+#include "model/issue/pass.h"
 #include "model/zero.h"
 #include "sim/plan/costs_internal.h"
 
@@ -15,7 +17,7 @@ struct traffic_key {
 /* Which reduction a computation waits for, once buckets have closed before it. */
 enum waits {
     NO_REDUCTION,
-    LAST_BUT_ONE, /* one may be under way (model/lower/data.c) */
+    LAST_BUT_ONE, /* one may be under way */
     LAST
 };
 
@@ -52,6 +54,7 @@ static void price_bucket(struct closing *c, enum ty_comm_group group, double par
 static void play_part(struct closing *c, const struct ty_part_time *time)
 {
     const bool waits = time->late_busy > 0;
+    assert(time->through >= time->busy && time->late_through >= time->late_busy);
     c->busy = c->through + time->busy;
     c->through += time->through;
     if (waits) {
@@ -82,6 +85,7 @@ static void close_bucket(void *arg, uint32_t unit, uint32_t part, enum ty_comm_g
     const double before = c->reduced;
     price_bucket(c, group, params);
     play_until(c, unit, part);
+    assert(c->unit == unit && c->part == part); /* buckets close from the last part to the first */
     c->reduced = ty_plan_larger(c->reduced, c->busy) + c->reduce_ps;
     c->awaited = c->waits == NO_REDUCTION ? 0 : c->waits == LAST ? c->reduced : before;
     c->reduce += c->reduce_ps;
@@ -99,15 +103,15 @@ static struct closing walk(const struct closing *start, enum waits waits)
     return c;
 }
 
-/* As model/lower/data.c lets gradients pile up. What leaves the GPU is not looked at. */
+/* What leaves the GPU is not looked at. */
 static enum waits waits_of(const struct ty_layout *layout)
 {
-    const bool at_once = !ty_layout_does(layout, layout->framework.overlap_grad_reduce);
-    if (layout->zero < 2 || layout->home.share > 0 ||
-        ty_layout_reduces(layout) != TY_REDUCES_EVERY) {
+    if (layout->home.share > 0 || ty_layout_reduces(layout) != TY_REDUCES_EVERY) {
         return NO_REDUCTION;
     }
-    return at_once ? LAST : LAST_BUT_ONE;
+    return ty_pass_reduces_at_once(layout) ? LAST
+           : ty_pass_piles_up(layout)      ? LAST_BUT_ONE
+                                           : NO_REDUCTION;
 }
 
 /* NULL: no memory. */
@@ -149,6 +153,7 @@ static const struct ty_plan_traffic *traffic_of(struct ty_plan_costs *costs,
     const struct closing c = walk(&start, NO_REDUCTION);
     out->reduce = c.reduce;
     out->regain = c.regain;
+    assert(c.through >= c.busy && c.reduced >= c.reduce);
     out->exposed = key.late ? c.reduce : ty_plan_larger(c.reduced - c.through, 0);
     if (key.waits != NO_REDUCTION) {
         const struct closing piled = walk(&start, key.waits);
