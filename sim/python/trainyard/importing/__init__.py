@@ -10,8 +10,14 @@ from .facts import Facts, File, Refused, read_file
 
 # Name: module of this package, what a run file calls the stack.
 FORMATS: Dict[str, Tuple[str, str]] = {
+    "megatron": ("megatron", "Megatron-LM"),
+    "deepspeed": ("deepspeed", "DeepSpeed"),
+    "torchtitan": ("torchtitan", "torchtitan"),
     "nanotron": ("nanotron", "nanotron"),
+    "accelerate": ("accelerate", "Accelerate"),
     "huggingface": ("huggingface", "Hugging Face"),
+    "nemo": ("nemo", "NeMo"),
+    "neox": ("neox", "GPT-NeoX"),
 }
 
 

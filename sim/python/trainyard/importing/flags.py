@@ -2,7 +2,7 @@
 mapping of flags in YAML. Settings of YAML, TOML, JSON and Python are flags in all but name: words
 with their path, "training.seq_len". A table says what becomes of each."""
 import math
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .facts import UINT_MAX, Facts, From
 
@@ -98,9 +98,10 @@ class Flags:
         """A value of the flag that came last."""
         self.all[-1].values.append(Value(bare(text), doubt))
 
-    def rename(self, name: str, to: str) -> None:
+    def rename(self, to: Callable[[str], str]) -> None:
+        """Names as they are today; where a word stands keeps what it was called there."""
         for flag in self.all:
-            flag.name = to if flag.name == name else flag.name
+            flag.name = to(flag.name)
         self._last = {flag.name: flag for flag in self.all}
 
     # ---- looked up ----

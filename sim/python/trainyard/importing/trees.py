@@ -4,7 +4,7 @@ import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from . import engine
-from .facts import Facts, File, From, Place, Refused
+from .facts import Facts, File, From, Place, Refused, excerpt
 from .flags import Flags, Value, truth_of
 
 
@@ -95,9 +95,11 @@ def parse_toml(file: File) -> Node:
     try:
         found = tomllib.loads(file.text, parse_float=str)
     except tomllib.TOMLDecodeError as why:
-        place = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(why))
-        at = f"{place[2]}:{place[3]}: {place[1]}" if place else f" {why}"
-        raise Refused(f"{file.path}:{at}") from None
+        found = re.fullmatch(r"(.*?)(?: \(at line (\d+), column (\d+)\))?", str(why), re.S)
+        what = found[1][:1].lower() + found[1][1:] if found else ""
+        at = Place(file, int(found[2]), int(found[3])) if found and found[2] else Place()
+        where = f":{at.line}:{at.column}" if at.line else ""
+        raise Refused(f"{file.path}{where}: {what}{excerpt(at)}") from None
     except RecursionError:
         raise Refused(f"{file.path}: values are too deep inside each other") from None
     places = dict(_lines_of(file))
