@@ -551,6 +551,10 @@ TY_API int ty_foreign_model(const char *path, char **lines, char **remarks, stru
 /* Whether a run file without a model, for --with behind another, has values that can be. (3) */
 TY_API int ty_foreign_overlay(const char *name, const char *text, struct ty_err *err);
 
+/* A run file as it counts, in JSON: [{"section.key": "value"}, {figures that follow from these}].
+ * (3) */
+TY_API int ty_foreign_values(const char *name, const char *text, char **json, struct ty_err *err);
+
 /* ---- jobs of other stacks ---- */
 
 struct ty_import_job_options {

@@ -1,8 +1,11 @@
-/* foreign.c - readers of this library for programs that read files of other stacks: YAML and JSON
- * as a tree with places, the model of a Hugging Face config.json, and whether an overlay loads. */
+/* foreign.c - readers of this library for programs that read and write files of other stacks: YAML
+ * and JSON as a tree with places, the model of a Hugging Face config.json, whether an overlay loads,
+ * and a configuration with what follows from it. */
 #include <string.h>
 
 #include "model/arch.h"
+#include "model/layout.h"
+#include "model/schedule/schedule.h"
 #include "sim/base/text.h"
 #include "sim/config/config.h"
 #include "sim/document/json.h"
@@ -112,5 +115,101 @@ int ty_foreign_overlay(const char *name, const char *text, struct ty_err *err)
                          : 0;
     }
     ty_arena_release(&config.arena);
+    return rc;
+}
+
+/* ---- configurations ---- */
+
+static void put_number(struct ty_text *t, const char *name, double value)
+{
+    ty_text_add(t, ", \"%s\": %.17g", name, value);
+}
+
+/* A 1 for each layer with experts, else a 0. */
+static void put_layers(struct ty_text *t, const struct ty_arch *arch)
+{
+    ty_text_add(t, ", \"expert_layers\": \"");
+    for (uint32_t i = 0; i < arch->layers; i++) {
+        ty_text_add(t, ty_arch_has_experts(arch, i) ? "1" : "0");
+    }
+    ty_text_add(t, "\"");
+}
+
+/* What follows from keys, as the simulator takes it. */
+static void put_derived(struct ty_text *t, const struct ty_config *config)
+{
+    static const char *const device[] = {
+        [TY_HOME_GPU] = "none", [TY_HOME_CPU] = "cpu", [TY_HOME_NVME] = "nvme"};
+    const struct ty_arch *a = &config->arch;
+    const struct ty_layout *l = &config->layout;
+    char digest[TY_DIGEST_TEXT], tensor[TY_WIDTHS_TEXT], data[TY_WIDTHS_TEXT];
+    ty_text_add(t, "{\"digest\": \"%s\"", ty_config_digest_text(config, digest));
+    put_number(t, "ranks", l->ranks);
+    put_number(t, "replicas", ty_layout_replicas(l));
+    put_number(t, "shards", ty_layout_shards(l));
+    put_number(t, "micro_batches", l->micro_batches);
+    put_number(t, "chunks", ty_sched_chunks(&config->schedule));
+    put_number(t, "group", config->schedule.group);
+    put_number(t, "bucket", l->framework.bucket);
+    put_number(t, "bucket_params", ty_layout_bucket_params(l));
+    put_number(t, "overlap_grad_reduce", ty_layout_does(l, l->framework.overlap_grad_reduce));
+    put_number(t, "reduce_fp32", l->framework.reduce_fp32);
+    put_number(t, "capacity", l->framework.capacity);
+    put_number(t, "offload_share", l->home.share);
+    put_number(t, "rotary", a->rotary);
+    put_number(t, "dropout", a->dropout);
+    put_number(t, "positions", a->positions);
+    put_number(t, "norms", a->norms);
+    put_number(t, "expert_ffn", a->expert_ffn);
+    put_number(t, "expert_groups", a->expert_groups);
+    put_number(t, "group_limit", a->group_limit);
+    put_number(t, "head_value", a->head_value);
+    put_number(t, "window", a->window);
+    put_number(t, "offloaded", ty_layout_is_offloaded(l));
+    ty_text_add(t, ", \"schedule\": \"%s\"", ty_sched_of(&config->schedule)->name);
+    ty_text_add(t, ", \"home_optimizer\": \"%s\"", device[l->home.optimizer]);
+    ty_text_add(t, ", \"home_parameters\": \"%s\"", device[l->home.parameters]);
+    ty_text_add(t, ", \"home_activations\": \"%s\"", device[l->home.activations]);
+    put_layers(t, a);
+    if (l->unlike) {
+        ty_text_add(t, ", \"unlike\": \"tensor %s, data %s\"", ty_layout_tensor_text(l, tensor),
+                    ty_layout_data_text(l, data));
+    }
+    ty_text_add(t, "}");
+}
+
+static void put_keys(struct ty_text *t, const struct ty_config *config)
+{
+    const char *before = "";
+    ty_text_add(t, "{");
+    for (size_t i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &config->sections[i];
+        for (uint32_t k = 0; k < section->n_fields; k++) {
+            char value[TY_CONFIG_VALUE];
+            ty_text_add(t, "%s\"%s.%s\": ", before, section->name, section->fields[k].key);
+            ty_json_put(t, ty_field_format(section, &section->fields[k], value, sizeof(value)));
+            before = ", ";
+        }
+    }
+    ty_text_add(t, "}");
+}
+
+int ty_foreign_values(const char *name, const char *text, char **json, struct ty_err *err)
+{
+    const struct ty_source source = {.path = name, .text = text};
+    struct ty_config *config = NULL;
+    struct ty_text t = {.data = NULL};
+    *json = NULL;
+    int rc = ty_config_read(&config, &source, err);
+    if (rc == 0) {
+        ty_text_add(&t, "[");
+        put_keys(&t, config);
+        ty_text_add(&t, ", ");
+        put_derived(&t, config);
+        ty_text_add(&t, "]");
+        *json = ty_text_take(&t);
+        rc = *json != NULL ? 0 : ty_fail_memory(err);
+    }
+    ty_config_free(config);
     return rc;
 }

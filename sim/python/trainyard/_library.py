@@ -188,6 +188,7 @@ _FUNCTIONS = {
     "ty_diff_report": (c_int, [POINTER(DiffRun), c_size_t, c_char_p, _text_out, c_void_p]),
     "ty_foreign_tree": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
     "ty_foreign_model": (c_int, [c_char_p, _text_out, _text_out, c_void_p]),
+    "ty_foreign_values": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
     "ty_foreign_overlay": (c_int, [c_char_p, c_char_p, c_void_p]),
     "ty_import_job": (c_int, [POINTER(ImportJobOptions), _text_out, _text_out, c_void_p]),
     "ty_sweep_rows": (c_int, [POINTER(SweepOptions), c_void_p]),

@@ -49,12 +49,17 @@ def check_overlay(name: str, text: str) -> None:
     _asked(c.lib.ty_foreign_overlay, c.encode(name), c.encode(text))
 
 
-def check(name: str, text: str) -> Dict[str, str]:
-    """Reads a run file: every key with its value as it counts."""
+def values(name: str, text: str) -> Tuple[Dict[str, str], Dict[str, Any]]:
+    """A run file as it counts: every key, and figures that follow from keys; see ty_foreign_values."""
+    keys, derived = json.loads(_texts(c.lib.ty_foreign_values, c.encode(name), c.encode(text))[0])
+    return keys, derived
+
+
+def check(name: str, text: str) -> None:
+    """Whether a run file loads."""
     source, config = c.Source(c.encode(name), c.encode(text)), ctypes.c_void_p()
     _asked(c.lib.ty_config_read, ctypes.byref(config), ctypes.byref(source))
     c.lib.ty_config_free(config)
-    return {}
 
 
 def version() -> str:
