@@ -459,8 +459,8 @@ struct ty_plan_options {
     const char *folder;       /* for plan.json, rows.csv, best.yaml and pictures; NULL: nowhere */
     bool resume;              /* keep the rows that an earlier call left in the folder */
     const char *stats;        /* "table" (NULL) or "json" */
-    const char *emit;         /* in place of a report the best layout: "megatron", "deepspeed",
-                               * "torchtitan", "yaml"; NULL: the report */
+    const char *emit;         /* "yaml": in place of a report the best layout as a run file, or
+                               * NULL: the report */
     const volatile int *stop; /* when it becomes other than 0 (a signal handler may set it), the
                                * report is of the best so far, and says so */
     bool *stopped;            /* whether that ended the search before it was done; or NULL */
@@ -554,24 +554,6 @@ TY_API int ty_foreign_overlay(const char *name, const char *text, struct ty_err 
 /* A run file as it counts, in JSON: [{"section.key": "value"}, {figures that follow from these}].
  * (3) */
 TY_API int ty_foreign_values(const char *name, const char *text, char **json, struct ty_err *err);
-
-/* ---- jobs of other stacks ---- */
-
-struct ty_import_job_options {
-    const char *form;         /* "megatron", ...: whose files these are */
-    const char *const *paths; /* [n_paths] scripts and configurations of one job */
-    size_t n_paths;
-    uint32_t gpus;          /* how many there are; 0: as the files say */
-    const char *cluster;    /* a preset; NULL: a guess that the run file calls one */
-    const char *const *env; /* [n_env] "NAME=VALUE": what scripts find in their environment */
-    size_t n_env;
-};
-
-/* A run file with the origin of each value beside it, which loads; `notes` are lines about what is
- * not in it as it stood there, "" when all is. Scripts are read, never run. (2) for another form
- * and for `env`; (3), with places, for what cannot be read, is not known or contradicts itself. */
-TY_API int ty_import_job(const struct ty_import_job_options *options, char **run_file, char **notes,
-                         struct ty_err *err);
 
 /* ---- schedules without a model ---- */
 

@@ -17,6 +17,7 @@ struct cli_options {
     const char *second;          /* another FILE, where a command takes two */
     const char *const *operands; /* [n_operands] all of them, where a command takes several */
     size_t n_operands;
+    char **words; /* all words from the command on, options before operands; NULL ends */
     struct cli_list set, with, trace, over, against_set, env;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters, *steps, *args,
         *flows, *critical;
@@ -59,6 +60,9 @@ struct cli_externals cli_externals(void);
  * where there is none (own_only: none outside of trainyard's own folders), or prints why it cannot
  * be run and returns the exit status. */
 int cli_run_external(const char *name, char **words, bool own_only);
+
+/* The same of trainyard-import, without which a message is printed. */
+int cli_run_import(char **words);
 
 /* complete.c: prints what may stand in place of the last word, for shells. The exit status. */
 int cli_complete(int n, char **words);

@@ -78,29 +78,20 @@ static int import_profiles(const struct cli_options *o)
     return cli_end(o, rc, err, 0);
 }
 
+/* Files of other stacks are read by a program in Python, which takes the place of this one. */
 static int import_job(const struct cli_options *o)
 {
-    struct ty_import_job_options options = {.form = o->operand,
-                                            .paths = o->operands + 1,
-                                            .n_paths = o->n_operands - 1,
-                                            .cluster = o->cluster,
-                                            .env = o->env.item,
-                                            .n_env = o->env.n};
-    if (o->gpus != NULL && cli_number(o, "--gpus", o->gpus, &options.gpus) != 0) {
+    uint32_t gpus;
+    if (o->gpus != NULL && cli_number(o, "--gpus", o->gpus, &gpus) != 0) {
         return 2;
     }
     struct ty_err *err = ty_err_new();
-    char *run_file = NULL, *notes = NULL;
-    int rc = cli_check_path(o->output, err);
-    if (rc == 0) {
-        rc = ty_import_job(&options, &run_file, &notes, err);
+    const int rc = cli_check_path(o->output, err);
+    if (rc < 0) {
+        return cli_end(o, rc, err, 0);
     }
-    if (rc == 0 && !o->quiet) {
-        cli_say("%s", notes);
-    }
-    ty_text_free(notes);
-    rc = cli_hand_over(rc, run_file, o->output, err);
-    return cli_end(o, rc, err, 0);
+    ty_err_free(err);
+    return cli_run_import(o->words);
 }
 
 int cmd_import(const struct cli_options *o)

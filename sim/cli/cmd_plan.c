@@ -1,6 +1,9 @@
 /* cmd_plan.c - `trainyard plan`. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sim/cli/cli.h"
 
@@ -31,6 +34,51 @@ static int read_options(const struct cli_options *o, struct ty_plan_options *p)
                : cli_check_merge(o);
 }
 
+/* Whether a program is asked for the words of a stack. */
+static bool emits_words(const struct cli_options *o)
+{
+    return o->emit != NULL && strcmp(o->emit, "yaml") != 0;
+}
+
+static int check_emit(const struct cli_options *o)
+{
+    static const char *const stacks[] = {"megatron", "deepspeed", "torchtitan", "yaml"};
+    for (size_t i = 0; o->emit != NULL && i < sizeof(stacks) / sizeof(stacks[0]); i++) {
+        if (strcmp(o->emit, stacks[i]) == 0) {
+            return 0;
+        }
+    }
+    if (o->emit != NULL) {
+        cli_say("trainyard plan: --emit: there is no stack '%s' here; write one of megatron, "
+                "deepspeed, torchtitan, yaml\n",
+                o->emit);
+    }
+    return o->emit != NULL ? 2 : 0;
+}
+
+/* Hands a run file to trainyard-import; its exit status. */
+static int emit(const struct cli_options *o, const char *run_file)
+{
+    char import[] = "import", option[] = "--emit", stack[32], name[4096];
+    char *words[] = {import, option, stack, name, NULL};
+    snprintf(stack, sizeof(stack), "%s", o->emit);
+    snprintf(name, sizeof(name), "%s", o->operand);
+    FILE *file = tmpfile();
+    int status = 0;
+    const pid_t child = file == NULL || fputs(run_file, file) < 0 || fflush(file) != 0 ||
+                                fseek(file, 0, SEEK_SET) != 0 || fflush(stdout) != 0
+                            ? -1
+                            : fork();
+    if (child == 0) {
+        _exit(dup2(fileno(file), STDIN_FILENO) < 0 ? 3 : cli_run_import(words));
+    }
+    if (child < 0 || waitpid(child, &status, 0) < 0) {
+        cli_say("trainyard plan: a run file cannot be handed over (%s)\n", strerror(errno));
+        return 3;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 int cmd_plan(const struct cli_options *o)
 {
     struct ty_plan_options p = {.source = cli_source(o),
@@ -38,7 +86,7 @@ int cmd_plan(const struct cli_options *o)
                                 .over = o->over.item,
                                 .n_over = o->over.n,
                                 .objective = o->objective,
-                                .emit = o->emit,
+                                .emit = emits_words(o) ? "yaml" : o->emit,
                                 .merge = o->operands + 1,
                                 .n_merge = o->n_operands - 1,
                                 .folder = o->output,
@@ -46,7 +94,7 @@ int cmd_plan(const struct cli_options *o)
                                 .crew = o->crew,
                                 .stats = o->stats};
     char *report = NULL;
-    if (read_options(o, &p) != 0) {
+    if (check_emit(o) != 0 || read_options(o, &p) != 0) {
         return 2;
     }
     struct ty_err *err = ty_err_new();
@@ -61,6 +109,12 @@ int cmd_plan(const struct cli_options *o)
     if (stopped && o->output != NULL && !o->quiet) {
         cli_say("interrupted; the rows that are finished are kept, and the same command with "
                 "--resume goes on from there\n");
+    }
+    if (rc >= 0 && emits_words(o) && report[0] != '\0') { /* of a crew one has the layout */
+        const int status = emit(o, report);
+        ty_text_free(report);
+        ty_err_free(err);
+        return status;
     }
     const int written = cli_hand_over(rc, report, NULL, err);
     cli_written(written);

@@ -148,6 +148,16 @@ int cli_run_external(const char *name, char **words, bool own_only)
     return 3;
 }
 
+int cli_run_import(char **words)
+{
+    const int status = cli_run_external("import", words, true);
+    if (status < 0) {
+        cli_say("trainyard: trainyard-import, which reads and writes files of other stacks, is not "
+                "installed\n");
+    }
+    return status < 0 ? 3 : status;
+}
+
 static void list_folder(const char *folder, struct cli_externals *out)
 {
     char path[PATH_SIZE];

@@ -304,7 +304,7 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
 {
     struct option options[CLI_OPTIONS_MAX + 1];
     char letters[2 * CLI_OPTIONS_MAX + 4];
-    *out = (struct cli_options){.command = cli_commands[command].name};
+    *out = (struct cli_options){.command = cli_commands[command].name, .words = argv};
     keep_line(argc, argv, out);
     prepare(command, options, letters);
     opterr = 0;

@@ -384,7 +384,7 @@ REFUSALS = [
      {"a.toml": TITAN.replace("[activ", 'pipeline_parallel_schedule = "Mine"\n[activ')}, [],
      ["pipeline_parallel_schedule: no such schedule is known (Mine)"]),
     ("torchtitan: broken TOML", "torchtitan", {"a.toml": "[model\n"}, [],
-     ["a.toml:1:7: a header is not closed"]),
+     ["a.toml:1:7: expected ']' at the end of a table declaration", "    [model\n          ^"]),
     ("nanotron: no model", "nanotron", {"a.yaml": "parallelism: {dp: 1}\n"}, [],
      ["model.model_config.num_hidden_layers: no file says it"]),
     ("accelerate: a JSON that is not there", "accelerate", {"b.yaml": DEEPSPEED.replace(

@@ -53,17 +53,3 @@ void fuzz_check(int rc, const struct ty_err *err)
         FUZZ_DEMAND(rc != TY_EBUG);
     }
 }
-
-void fuzz_import(const char *form, struct ty_draft_file *files, uint32_t n_files)
-{
-    struct ty_arena arena = {.head = NULL};
-    struct ty_err err = TY_ERR_NONE;
-    const struct ty_import_job_options options = {.form = form, .gpus = 64};
-    char *run_file = NULL, *notes = NULL;
-    const int rc = ty_draft_import(&options, &arena, files, n_files, &run_file, &notes, &err);
-    fuzz_check(rc, &err);
-    FUZZ_DEMAND((rc == 0) == (run_file != NULL));
-    ty_text_free(run_file);
-    ty_text_free(notes);
-    ty_arena_release(&arena);
-}

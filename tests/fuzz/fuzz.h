@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/import/draft.h"
+#include "sim/base/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,8 +25,5 @@ char *fuzz_text(const uint8_t *data, size_t size);
 
 /* A failure has a message and is the input's, not trainyard's. */
 void fuzz_check(int rc, const struct ty_err *err);
-
-/* Imports a job of 64 GPUs: there is a run file, or a message. */
-void fuzz_import(const char *form, struct ty_draft_file *files, uint32_t n_files);
 
 #endif

@@ -31,8 +31,6 @@ KNOWN = {  # where else a name may stand
     "llama3-8b": ["sim/search/init.c"],
     "dbrx": ["model/huggingface_families.c"],  # a family of the same name
 }
-# names beside what other stacks call the same; an unknown one is told of
-TRANSLATES = ("sim/emit/", "sim/import/")
 WORD = re.compile(r'"[^"\n]+"|\bty_\w+')
 # Comments, and the schedule that another one is in a special case.
 ASIDE = re.compile(r'/\*.*?\*/|\.reduced = "[^"]*"', re.S)
@@ -53,8 +51,6 @@ def violations(texts):
             names, descriptor = {f'"{name}"', prefix + end}, f" {prefix}{end} = {{"
             known = [table, *KNOWN.get(name or end, [])]
             for path, text in texts.items():
-                if path.startswith(TRANSLATES):
-                    continue
                 if names & words[path] and path not in known and descriptor not in text:
                     yield f"{path}: names {name or end}, {what}; see docs/ARCHITECTURE.md, Adding things"
 

@@ -21,7 +21,7 @@ PUBLIC = "sim/trainyard.h"
 # These know the library by the public header alone.
 OUTSIDE = ["sim/cli", "sim/manual", "sim/mpi", "sim/wasm", "sim/classroom"]
 # Tables of descriptors name what is above them: one row for each kind there is.
-TABLES = ["traces/formats.c", "sim/import/import.c"]
+TABLES = ["traces/formats.c"]
 # The words of `cluster.collectives` are those of the table of algorithms.
 WORDS = [("topology/cluster.c", "ty_coll_algorithm_words")]
 # A folder that is one module with the one it is in.

@@ -1,10 +1,13 @@
 """What a run file can name, and its keys; first run files; tables."""
 import ctypes
+import os
 import re
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from . import _library as c
+from . import importing
 from ._source import Settings, settings
+from .importing import Job
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -80,12 +83,6 @@ def init(model: Optional[str] = None, cluster: Optional[str] = None, gpus: int =
     return c.call_text(c.lib.ty_init, ctypes.byref(options))
 
 
-class Job(NamedTuple):
-    """A job of another stack as a run file, and lines about what is not in it as it stood there."""
-    run_file: str
-    notes: str
-
-
 def import_job(form: str, *paths: c.PathLike, gpus: int = 0, cluster: Optional[str] = None,
                env: Settings = None) -> Job:
     """Reads scripts and configurations of a job of another stack, "megatron" or another that
@@ -93,13 +90,12 @@ def import_job(form: str, *paths: c.PathLike, gpus: int = 0, cluster: Optional[s
 
     Scripts are read, never run; `env` is what they find in their environment, {"NNODES": 4}.
     """
-    files, given = c.Texts(paths), c.Texts(settings(env))
-    options = c.ImportJobOptions(c.encode(form), files.pointer, files.n, gpus, c.encode(cluster),
-                                 given.pointer, given.n)
-    run_file, notes = ctypes.c_void_p(), ctypes.c_void_p()
-    c.call(c.lib.ty_import_job, ctypes.byref(options), ctypes.byref(run_file),
-           ctypes.byref(notes))
-    return Job(c.take_text(run_file), c.take_text(notes))
+    if not 0 <= gpus < 2**32:
+        raise ValueError(f"gpus: {gpus} is out of range; write a whole number from 0")
+    try:
+        return importing.import_job(form, map(os.fspath, paths), gpus, cluster, settings(env))
+    except importing.Refused as why:
+        raise c.Error(str(why), why.status) from None
 
 
 def version() -> str:

@@ -3,7 +3,6 @@
 Mirrors sim/trainyard.h. Structures are read and written by the library, so a test compares where a
 compiler has their members.
 """
-import concurrent.futures
 import ctypes
 import os
 import pathlib
@@ -100,11 +99,6 @@ class ScheduleOptions(Options):
                 ("palette", c_char_p), ("bubbles", c_char_p)]
 
 
-class ImportJobOptions(Options):
-    _fields_ = [("form", c_char_p), ("paths", texts_t), ("n_paths", c_size_t), ("gpus", c_uint32),
-                ("cluster", c_char_p), ("env", texts_t), ("n_env", c_size_t)]
-
-
 class ExportOptions(Structure):
     _fields_ = [("format", c_char_p), ("folder", c_char_p), ("ranks", c_char_p),
                 ("stop", POINTER(c_int))]
@@ -144,8 +138,8 @@ STRUCTURES = {"ty_source": Source, "ty_tasks": Tasks, "ty_fleet_request": FleetR
               "ty_trace_options": TraceOptions, "ty_page_run": PageRun,
               "ty_sweep_summary": SweepSummary, "ty_sweep_options": SweepOptions,
               "ty_plan_options": PlanOptions, "ty_schedule_options": ScheduleOptions,
-              "ty_init_options": InitOptions, "ty_import_job_options": ImportJobOptions,
-              "ty_export_options": ExportOptions, "ty_diff_run": DiffRun,
+              "ty_init_options": InitOptions, "ty_export_options": ExportOptions,
+              "ty_diff_run": DiffRun,
               "ty_page_options": PageOptions, "ty_key_word": KeyWord, "ty_key": Key,
               "ty_keys": Keys}
 
@@ -190,7 +184,6 @@ _FUNCTIONS = {
     "ty_foreign_model": (c_int, [c_char_p, _text_out, _text_out, c_void_p]),
     "ty_foreign_values": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
     "ty_foreign_overlay": (c_int, [c_char_p, c_char_p, c_void_p]),
-    "ty_import_job": (c_int, [POINTER(ImportJobOptions), _text_out, _text_out, c_void_p]),
     "ty_sweep_rows": (c_int, [POINTER(SweepOptions), c_void_p]),
     "ty_plan": (c_int, [POINTER(PlanOptions), _text_out, c_void_p]),
     "ty_schedule_show": (c_int, [POINTER(ScheduleOptions), _text_out, c_void_p]),
@@ -333,6 +326,7 @@ class Stop:
         """
         if threading.current_thread() is not threading.main_thread():
             return function(*arguments)
+        import concurrent.futures  # which takes longer to load than many a call
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(function, *arguments)
             try:

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/config/vary.h"
-#include "sim/emit/emit.h"
 #include "sim/plan/search/continue.h"
 #include "sim/plan/search/find.h"
 
@@ -22,7 +20,9 @@ static int check_emit(const struct ty_plan_options *options, struct ty_err *err)
         return ty_fail(err, TY_EUSAGE,
                        "--emit prints a layout in place of a report; leave --stats out");
     }
-    return options->emit == NULL ? 0 : ty_emit_check(options->emit, err);
+    return options->emit == NULL || strcmp(options->emit, "yaml") == 0
+               ? 0
+               : ty_fail(err, TY_EUSAGE, "emit: a run file is all that is emitted; write yaml");
 }
 
 static int write_text(struct ty_text *t, const char *folder, const char *name, struct ty_err *err)
@@ -66,31 +66,12 @@ static int write_folder(const struct ty_plan_answer *answer, const struct ty_pla
     return rc;
 }
 
-/* Writes the best layout as the flags of a framework. */
-static int emit(const struct ty_plan_answer *answer, const char *stack, struct ty_text *t,
-                struct ty_err *err)
+/* Writes the best layout as a run file. */
+static int emit(const struct ty_plan_answer *answer, struct ty_text *t, struct ty_err *err)
 {
-    const struct ty_plan_result *best = &answer->result[answer->best];
-    struct ty_config config;
-    if (best->n_rows == 0) {
-        return ty_fail(err, TY_EIO, "interrupted before a layout was simulated: --emit has none");
-    }
-    if (strcmp(stack, "yaml") == 0) {
-        return ty_plan_continue(answer, t, err);
-    }
-    int rc = ty_plan_apply(&best->space, ty_plan_best_point(answer), &config, err);
-    if (rc < 0) {
-        return rc;
-    }
-    if (answer->uneven.found) {
-        rc = ty_plan_stages_apply(&answer->uneven.stages, &config, err);
-    }
-    if (!answer->exact) {
-        ty_text_add(t, "# NOT exact: interrupted, the best so far\n");
-    }
-    rc = rc < 0 ? rc : ty_emit(t, stack, &config, err);
-    ty_config_drop(&config);
-    return rc;
+    return answer->result[answer->best].n_rows > 0
+               ? ty_plan_continue(answer, t, err)
+               : ty_fail(err, TY_EIO, "interrupted before a layout was simulated: --emit has none");
 }
 
 /* Writes the report in the form that the options ask for. */
@@ -98,7 +79,7 @@ static int tell(const struct ty_plan_answer *answer, const struct ty_plan_option
                 struct ty_text *t, struct ty_err *err)
 {
     if (options->emit != NULL) {
-        return emit(answer, options->emit, t, err);
+        return emit(answer, t, err);
     }
     if (options->stats != NULL && strcmp(options->stats, "json") == 0) {
         ty_plan_json(answer, true, t);
