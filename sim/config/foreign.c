@@ -1,6 +1,6 @@
 /* foreign.c - readers of this library for programs that read and write files of other stacks: YAML
- * and JSON as a tree with places, the model of a Hugging Face config.json, whether an overlay loads,
- * and a configuration with what follows from it. */
+ * as a tree with places, the model of a Hugging Face config.json, whether an overlay loads, and a
+ * configuration with what follows from it. */
 #include <string.h>
 
 #include "model/arch.h"

@@ -69,10 +69,11 @@ class Tree:
 
 def what_is_installed_is_what_a_package_would_hold(tree):
     guides = tree.one("doc/trainyard/formats.md").parent
+    package = tree.one("libexec/trainyard/trainyard-import").with_name("python")
     names = {re.sub(r"\.so(\.\d+)*$", ".so", p.name) for p in tree.files
-             if guides not in p.parents}
+             if not {guides, package} & set(p.parents)}
     names -= {"trainyard-mpi"}  # where there is MPI
-    assert names == {"trainyard", "trainyard.h", "trainyard.pc", "libtrainyard.a",
+    assert names == {"trainyard", "trainyard-import", "trainyard.h", "trainyard.pc", "libtrainyard.a",
                      "libtrainyard.so", "trainyard.1", "trainyard.5", "trainyard.bash",
                      "_trainyard", "trainyard.fish"}, names
 
@@ -85,6 +86,12 @@ def the_guides_are_installed_and_their_examples_run(tree):
     assert not list(guides.rglob("__pycache__"))
     installed, given = (tree.stats(path) for path in (guides / "examples" / FSDP.name, FSDP))
     assert installed["config_digest"] == given["config_digest"]
+
+
+def a_job_is_imported_by_what_is_installed(tree):
+    job = SOURCE / "tests/cli/jobs/llama3-8b-h100-fp8.sh"
+    found = tree.run([str(tree.program), "import", "megatron", str(job), "-q"])
+    assert "  layers: 32 " in found and "--num-layers, llama3-8b-h100-fp8.sh:" in found, found
 
 
 def bash_finds_the_completion_by_the_name_of_the_program(tree):
@@ -212,6 +219,7 @@ def the_build_serves_programs_without_being_installed(tree):
 def main():
     tests = [what_is_installed_is_what_a_package_would_hold,
              the_guides_are_installed_and_their_examples_run,
+             a_job_is_imported_by_what_is_installed,
              the_build_serves_programs_without_being_installed,
              bash_finds_the_completion_by_the_name_of_the_program, the_header_stands_alone_in_c_and_cpp,
              the_shared_library_exports_what_the_header_declares,

@@ -17,7 +17,7 @@ from .bash_arith import Value, evaluate
 from .bash_builtins import BUILTINS, Outcome, PROGRAM
 from .bash_parse import (Arithmetic, Assignment, Braces, Compound, Parser, Part, Parts, Pipeline,
                          Quoted, Redirection, Simple, Statement, Statements, Substitution, Variable)
-from .bash_test import Test, matches, pattern
+from .bash_test import Test, matches
 from .bash_text import NOWHERE, Doubt, Input, Text, Wrong, joined
 from .facts import Facts, File, From, Place
 
@@ -552,8 +552,12 @@ class Shell:
             return BUILTINS[name](self, words, at)
         if name in self.functions:
             return self.call_function(self.functions[name], words)
-        self.commands.append(Command(words, at, self.doubt))
+        self.note(words, at)
         return PROGRAM
+
+    def note(self, words: List[Text], at: Place) -> None:
+        """A program that would be started."""
+        self.commands.append(Command(words, at, self.doubt))
 
     def call_function(self, body: Compound, words: List[Text]) -> Outcome:
         if self.depth > DEPTH:

@@ -109,15 +109,10 @@ def start(sh: "Shell", words: Words, at: Place) -> Outcome:
     """bash FILE, sh FILE."""
     file = _file(sh, words, at) if len(words) > 1 and words[1].s[:1] != "-" else None
     if file is None:
-        sh.commands.append(type_command(words, at, sh))
+        sh.note(words, at)
     else:
         sh.source(file, words[2:])
     return PROGRAM
-
-
-def type_command(words: Words, at: Place, sh: "Shell") -> "Command":
-    from .bash import Command
-    return Command(words, at, sh.doubt)
 
 
 def declare(sh: "Shell", words: Words, at: Place) -> Outcome:
