@@ -1,9 +1,327 @@
-/* block.c - the pieces that lists of operators are put together from. See block.h. */
+/* block.c - the units of a model, as lists of operators: embedding, layers, head. */
+#include "model/block/block.h"
+
+#include <string.h>
+
 #include "model/block/maker.h"
 
-#include <assert.h>
-#include <math.h>
-#include <string.h>
+/* ---- what predicts a further token: the way into its layer (DeepSeek-V3, section 2.2) ---- */
+
+/*
+ *     embedding of the next token, norm  |
+ *                                        | concatenated, projection 2 h x h
+ *     hidden states, norm                |
+ *
+ * A layer like the model's last follows, then final norm, logits and loss; the output matrix is
+ * that of the head, the embedding that of the first stage, of which the last has a copy when it is
+ * on another rank. All modules are on the last stage. The projection is column-parallel, and its
+ * result is gathered (Megatron-LM, multi_token_prediction.py). Kept, elements per token: inputs of
+ * both norms and of the projection, 4 h. */
+
+static void mtp_embedding(struct ty_block_maker *b)
+{
+    const double h = b->arch->hidden, rows = (double)b->arch->vocabulary + b->arch->positions;
+    struct ty_unit_op *op = ty_block_op(b, TY_PART_MTP, "mtp embedding", "mtp embedding backward",
+                                        "mtp embedding backward");
+    op->row = op->first = true;
+    ty_block_elementwise(b, op, TY_OPERATOR_EMBEDDING, TY_ANY_KERNEL, b->shard.tokens * h);
+    /* one for all modules, unless it is that of a tied head */
+    const bool copy = ty_layout_ends_apart(b->layout) && !b->arch->tied;
+    ty_block_weight(op, "embedding", copy ? rows * h / b->shard.ranks / b->arch->mtp : 0);
+}
+
+static void mtp_projection(struct ty_block_maker *b)
+{
+    const double h = b->arch->hidden, out[] = {h / b->shard.ranks};
+    struct ty_unit_op *op =
+        ty_block_op(b, TY_PART_MTP, "mtp proj", "mtp proj dgrad", "mtp proj wgrad");
+    op->column = true;
+    op->width[0] = 2 * h;
+    op->gathers = h;
+    ty_block_linear(b, op, 2 * h, out, 1);
+    ty_block_weight(op, "mtp projection", 2 * h * out[0]);
+}
+
+static void block_mtp(struct ty_block_maker *b)
+{
+    const double hidden =
+        b->shard.own_tokens * b->arch->hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    mtp_embedding(b);
+    struct ty_unit_op *op = ty_block_op(b, TY_PART_MTP, "mtp norms", "mtp norms backward", NULL);
+    op->recompute = TY_RECOMPUTE_NORM;
+    ty_block_norm(b, op);
+    ty_block_norm(b, op);
+    mtp_projection(b);
+    ty_block_keep(b, TY_INPUT, 1, "inputs of the MTP norms", 2 * hidden);
+    ty_block_keep(b, 1, 2, "inputs of the MTP projection", 2 * ty_block_input_bytes(b));
+}
+
+/* ---- the ends: embedding; final norm, logits and loss ---- */
+
+/* Of the rank's own tokens, behind the sum of the parts of the vocabulary. */
+static void embedding_norm(struct ty_block_maker *b)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    struct ty_unit_op *op = ty_block_op(b, TY_PART_EMBEDDING, "norm", "norm backward", NULL);
+    ty_block_norm(b, op);
+    ty_block_keep(b, 0, 1, "input of the embedding's norm",
+                  b->shard.own_tokens * b->shard.hidden * e);
+}
+
+static void block_embedding(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    struct ty_unit_op *op =
+        ty_block_op(b, TY_PART_EMBEDDING, "embedding", "embedding backward", "embedding backward");
+    op->row = op->first = true;
+    ty_block_elementwise(b, op, TY_OPERATOR_EMBEDDING, TY_ANY_KERNEL,
+                         b->shard.tokens * b->shard.hidden);
+    ty_block_weight(op, "embedding",
+                    ((double)arch->vocabulary + arch->positions) * arch->hidden / b->shard.ranks);
+    if (arch->embedding_norm) {
+        embedding_norm(b);
+    }
+    ty_block_keep(b, TY_INPUT, 0, "token numbers", 8 * b->shard.tokens); /* 64 bit */
+    ty_block_keep(b, 0, 0, "embedding's dropout mask",
+                  arch->dropout > 0 ? b->shard.own_tokens * b->shard.hidden : 0);
+}
+
+/* Megatron-LM's vocab_parallel_cross_entropy is fullest when the 32-bit copy has had its maximum
+ * taken off and the exponentials, which become the probabilities, are there too: 14 B a logit.
+ * Their gradient is written over them and cast. */
+static void sharded(const struct ty_block_maker *b, uint32_t loss)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double n = b->shard.tokens * b->shard.vocabulary;
+    ty_block_keep(b, loss, loss, "probabilities of the loss, 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits", 2 * n);
+    ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits in 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits less their maximum, 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of logits", e * n);
+}
+
+/* torch.nn.functional.cross_entropy of all columns. Going forward the 32-bit copy is there until
+ * its log-probabilities are; the 16-bit logits, which a pipeline's pass has put out, stay
+ * until its backward. That is fullest in the gradient of log_softmax, which reads the one of
+ * nll_loss: 14 B a logit, of V columns on every tensor rank. */
+static void whole(const struct ty_block_maker *b, uint32_t loss)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double n = b->shard.tokens * b->arch->vocabulary;
+    ty_block_keep(b, loss - 1, loss, "logits, all columns", e * n);
+    ty_block_keep(b, loss, loss, "log-probabilities, 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits in 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of log-probabilities", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of logits in 32 bit", 4 * n);
+}
+
+int ty_loss_of(const struct ty_framework *framework)
+{
+    return framework->parallel_loss || framework->fused_loss ? TY_ANY_KERNEL : TY_UNFUSED;
+}
+
+/* In an operator of its own where not all of it is alike: gathered, or run again, or its product
+ * alone is in steps. */
+static void loss(struct ty_block_maker *b)
+{
+    const struct ty_framework *framework = &b->layout->framework;
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const bool parallel = framework->parallel_loss;
+    const double columns = parallel ? b->shard.vocabulary : b->arch->vocabulary;
+    const uint32_t product = b->out->n - 1;
+    struct ty_unit_op *op = &b->out->op[product];
+    if (!parallel || framework->recompute_head || ty_layout_is_mesh(b->layout)) {
+        op->name = "logits";
+        op->gathers = parallel ? 0 : b->arch->vocabulary;
+        op = ty_block_op(b, TY_PART_HEAD, "loss", "loss backward", NULL);
+    }
+    op->loss = parallel;
+    ty_block_elementwise(b, op, TY_OPERATOR_CROSS_ENTROPY, ty_loss_of(framework),
+                         b->shard.tokens * columns);
+    const uint32_t last = b->out->n - 1;
+    if (framework->fused_loss) {
+        ty_block_keep(b, last, last, "logits", e * b->shard.tokens * columns);
+        ty_block_need_wgrad(b, TY_LIFE_LOSS_BACKWARD, &b->out->op[product],
+                            "gradient of the output matrix");
+    } else {
+        (parallel ? sharded : whole)(b, last);
+    }
+}
+
+/* Without framework.regather_inputs the matrix keeps its whole input. */
+static void block_head(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = b->shard.hidden;
+    const double out[] = {b->shard.vocabulary};
+    const bool grid = ty_layout_is_mesh(b->layout);
+    /* a tied matrix is a copy when the last stage is on another rank than the first; that of a
+     * further token is the head's */
+    const bool biased = b->kind == TY_UNIT_HEAD && arch->head_bias;
+    const bool own = b->kind == TY_UNIT_HEAD && (!arch->tied || ty_layout_ends_apart(b->layout));
+    struct ty_unit_op *op =
+        ty_block_op(b, TY_PART_HEAD, grid ? "norm" : "logits and loss",
+                    grid ? "norm backward" : "logits dgrad", grid ? NULL : "logits wgrad");
+    ty_block_norm(b, op);
+    if (grid) { /* every product is an operator */
+        op = ty_block_op(b, TY_PART_HEAD, "logits", "logits dgrad", "logits wgrad");
+    }
+    const uint32_t at = b->out->n - 1;
+    op->column = true;
+    ty_block_linear(b, op, h, out, 1);
+    ty_block_weight(op, "output matrix",
+                    (own ? arch->hidden * b->shard.vocabulary / b->shard.cut : 0) +
+                        (biased ? b->shard.vocabulary / b->shard.cut : 0));
+    ty_block_keep(b, TY_INPUT, 0, "input of the final norm", b->shard.own_tokens * e * h);
+    ty_block_keep(b, grid ? 0 : TY_INPUT, at, "input of the output matrix",
+                  ty_block_input_bytes(b));
+    loss(b);
+}
+
+/* ---- a pre-norm decoder layer: the stream of hidden states, and two blocks ---- */
+
+/*
+ *     x = x + attention(norm(x))     x = x + mlp(norm(x))        (Vaswani et al. 2017)
+ *     y = norm(x)                    x = x + attention(y) + mlp(y)        (Wang and Komatsuzaki
+ *                                                                        2021; model.block)
+ *
+ * Parallel blocks may have a norm each (GPT-NeoX), and blocks in a row a second one behind them,
+ * x + norm(attention(norm(x))) (Gemma 2; model.norms). Norms behind the blocks only (OLMo 2) cost
+ * and keep what those before them do: the same tensors under other names.
+ *
+ * Kept, h wide, e bytes an element, on every tensor rank (a share of the tokens with sequence
+ * parallelism; without framework.regather_inputs all of them of what goes into the blocks): the
+ * inputs of both norms and of both blocks, 4 e h; two dropout masks 2 h; unfused
+ * norms: 32-bit copies of their input and output 16 h. With what the blocks keep, e = 2, dropout,
+ * GELU, f = 4 h, a d = h and the softmax in one kernel these are the s b h (10 + 24/t + 5 a s /
+ * (h t)) of Korthikanti et al. 2022, table 2. */
+
+#define NORM 1u /* of the kernels of a norm, behind the addition */
+
+/* A block's norm, with the addition of what the block before it gave. */
+static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
+{
+    struct ty_unit_op *op = ty_block_op(b, part, "norm", "norm backward", NULL);
+    ty_block_elementwise(b, op, TY_OPERATOR_RESIDUAL, TY_ANY_KERNEL,
+                         b->shard.own_tokens * b->shard.hidden);
+    ty_block_norm(b, op);
+    op->recompute = TY_RECOMPUTE_NORM;
+    return b->out->n - 1;
+}
+
+/* Another norm, behind no addition: of what a block gives, or of a parallel block's input. */
+static uint32_t norm_alone(struct ty_block_maker *b, enum ty_part part)
+{
+    struct ty_unit_op *op = ty_block_op(b, part, "norm", "norm backward", NULL);
+    ty_block_norm(b, op);
+    op->recompute = TY_RECOMPUTE_NORM;
+    return b->out->n - 1;
+}
+
+/* One behind a block, where there are any. */
+static void norm_behind(struct ty_block_maker *b, enum ty_part part)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    if (ty_arch_norms(b->arch) == 4) {
+        const uint32_t at = norm_alone(b, part);
+        ty_block_keep_of(b, at - 1, b->out->op[at - 1].n_kernels - 1, at,
+                         "inputs of the norm behind a block",
+                         b->shard.own_tokens * e * b->shard.hidden);
+    }
+}
+
+/* The block behind the second norm, which is number `second`. One expert gets every token: that is
+ * an MLP. */
+static uint32_t feed_forward(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const bool experts = ty_arch_has_experts(arch, b->layer), routed = experts && arch->experts > 1;
+    const uint32_t second = norm(b, routed ? TY_PART_MOE : TY_PART_MLP);
+    if (experts) {
+        b->shard.ffn = ((double)arch->expert_ffn + arch->shared_ffn) / b->layout->tensor;
+    }
+    (routed ? ty_block_experts : ty_block_mlp)(b);
+    const bool whole = b->out->op[second + 1].column; /* a router sees tokens of its own */
+    ty_block_keep_of(
+        b, second, NORM, second + 1, routed ? "inputs of the experts" : "inputs of the MLP",
+        whole ? ty_block_input_bytes(b) : b->shard.own_tokens * ty_block_row_bytes(b, false));
+    norm_behind(b, routed ? TY_PART_MOE : TY_PART_MLP);
+    return second;
+}
+
+/* The MLP beside attention, and the norm of its own where it has one. Without, both read the result
+ * of norm `first`: it is gathered once, and its gradient reduced once. Returns the MLP's first. */
+static uint32_t mlp_beside(struct ty_block_maker *b, uint32_t first)
+{
+    const bool apart = ty_arch_norms(b->arch) > 1;
+    if (apart) {
+        (void)norm_alone(b, TY_PART_MLP);
+    }
+    const uint32_t mlp = b->out->n;
+    ty_block_mlp(b);
+    b->out->op[first + 1].joined = apart ? 0 : TY_JOINED_AGAIN;
+    b->out->op[mlp].joined = apart ? 0 : TY_JOINED_INPUT;
+    return mlp;
+}
+
+/* What the norms of parallel blocks leave for these. */
+static void keep_beside(const struct ty_block_maker *b, uint32_t first, uint32_t mlp)
+{
+    const double inputs = ty_block_input_bytes(b);
+    if (ty_arch_norms(b->arch) == 1) {
+        ty_block_keep_of(b, first, NORM, mlp, "inputs of q, k, v and the MLP", inputs);
+        return;
+    }
+    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v", inputs);
+    ty_block_keep(b, mlp - 1, mlp, "inputs of the MLP", inputs);
+}
+
+/* One norm, or one for each, and both blocks behind it. */
+static void parallel(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = b->shard.hidden;
+    const double own = b->shard.own_tokens;
+    const uint32_t first = norm(b, TY_PART_ATTENTION);
+    ty_block_attention(b);
+    const uint32_t proj = b->out->n - 1;
+    const uint32_t mlp = mlp_beside(b, first);
+    b->out->op[proj].joined = TY_JOINED_RESULT;
+    ty_block_keep(b, TY_INPUT, first, "layer inputs", own * e * h);
+    keep_beside(b, first, mlp);
+    ty_block_keep(b, first, mlp, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
+    ty_block_keep_of(b, first, NORM, mlp, "32-bit copies of unfused norms",
+                     arch->norm == TY_UNFUSED ? ty_arch_norms(arch) * own * 8 * h : 0);
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_NONE, "gradients of hidden states",
+                  own * e * h + b->shard.tokens * e * h);
+}
+
+static void block_layer(struct ty_block_maker *b)
+{
+    if (b->arch->block == TY_BLOCK_PARALLEL) {
+        parallel(b);
+        return;
+    }
+    const struct ty_arch *arch = b->arch;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = b->shard.hidden;
+    const double own = b->shard.own_tokens, hidden = own * e * h;
+    const uint32_t first = norm(b, TY_PART_ATTENTION);
+    ty_block_attention(b);
+    norm_behind(b, TY_PART_ATTENTION);
+    const uint32_t second = feed_forward(b);
+    ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
+    /* a latent's matrix works on the rank's own tokens */
+    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v",
+                     arch->query_latent > 0 ? hidden : ty_block_input_bytes(b));
+    ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", hidden);
+    ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
+    ty_block_keep_of(b, first, NORM, second, "32-bit copies of unfused norms",
+                     arch->norm == TY_UNFUSED ? ty_arch_norms(arch) * own * 8 * h : 0);
+    /* With sequence parallelism a linear layer's whole input, gathered again, has the place of its
+     * gradient. */
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_NONE, "gradients of hidden states",
+                  own * e * h + b->shard.tokens * e * h);
+}
 
 struct ty_shard ty_block_shard(const struct ty_arch *arch, const struct ty_layout *layout,
                                const struct ty_parallel *const *kinds)
@@ -18,182 +336,6 @@ struct ty_shard ty_block_shard(const struct ty_arch *arch, const struct ty_layou
         }
     }
     return shard;
-}
-
-struct ty_unit_op *ty_block_op(struct ty_block_maker *b, enum ty_part part, const char *name,
-                               const char *backward, const char *weight)
-{
-    assert(b->out->n < TY_UNIT_OPS);
-    struct ty_unit_op *op = &b->out->op[b->out->n++];
-    *op = (struct ty_unit_op){
-        .name = name, .backward = backward, .weight = weight, .part = part, .n_reduces = 1};
-    return op;
-}
-
-void ty_block_kernel(struct ty_unit_op *op, const struct ty_kernel *kernel)
-{
-    assert(op->n_kernels < TY_OP_KERNELS);
-    op->kernel[op->n_kernels++] = *kernel;
-}
-
-void ty_block_elementwise(const struct ty_block_maker *b, struct ty_unit_op *op,
-                          enum ty_operator kind, int variant, double elements)
-{
-    ty_block_kernel(op, &(struct ty_kernel){.op = kind,
-                                            .dtype = b->arch->dtype,
-                                            .variant = variant,
-                                            .dropout = b->arch->dropout > 0,
-                                            .speed = b->layout->framework.norm_speed,
-                                            .elements = elements});
-}
-
-void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op)
-{
-    ty_block_elementwise(b, op, TY_OPERATOR_NORM, b->arch->norm,
-                         b->shard.own_tokens * b->shard.hidden);
-    ty_block_weight(op, "norm", ty_arch_norm_params(b->arch) / b->shard.ranks);
-}
-
-void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
-                     const double *out, uint32_t n)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        sum += out[i];
-    }
-    ty_block_fp8_linear(b, op, in, sum);
-    for (uint32_t i = 0; i < n; i++) {
-        ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                                .dtype = ty_block_product_dtype(b),
-                                                .variant = TY_ANY_KERNEL,
-                                                .matmul = {b->shard.tokens, in, out[i]}});
-    }
-}
-
-void ty_block_weight(struct ty_unit_op *op, const char *name, double params)
-{
-    assert(op->n_weights < TY_OP_WEIGHTS);
-    op->weights[op->n_weights++] = (struct ty_weight){.name = name, .params = params};
-}
-
-void ty_block_whole_weight(struct ty_unit_op *op, const char *name, double params)
-{
-    ty_block_weight(op, name, params);
-    op->weights[op->n_weights - 1].whole = true;
-}
-
-static void put_saved(const struct ty_block_maker *b, const struct ty_saved *saved)
-{
-    if (saved->bytes > 0) {
-        assert(b->out->n_saved < TY_UNIT_SAVED);
-        b->out->saved[b->out->n_saved++] = *saved;
-    }
-}
-
-void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
-                   double bytes)
-{
-    ty_block_keep_of(b, made, 0, used, name, bytes);
-}
-
-void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t kernel, uint32_t used,
-                      const char *name, double bytes)
-{
-    put_saved(b,
-              &(struct ty_saved){name, TY_LIFE_KEPT, TY_PART_NONE, bytes, made, used, kernel, 0});
-}
-
-void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
-                   const char *name, double bytes)
-{
-    put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT, 0, 0});
-}
-
-void ty_block_need_most(const struct ty_block_maker *b, enum ty_part part, const char *name,
-                        double bytes)
-{
-    for (uint32_t i = 0; i < b->out->n_saved; i++) {
-        struct ty_saved *x = &b->out->saved[i];
-        if (x->life == TY_LIFE_BACKWARD && x->part == part && x->name == name) {
-            x->bytes = fmax(x->bytes, bytes);
-            return;
-        }
-    }
-    ty_block_need(b, TY_LIFE_BACKWARD, part, name, bytes);
-}
-
-/* Autograd makes it in the type of the weight, whoever adds it up; Megatron-LM, whose product has
- * added it up already, gives autograd an empty one (tensor_parallel/layers.py, grad_weight). Where
- * gradients are kept in shards, whole ones are counted with the buffers. */
-void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life life,
-                         const struct ty_unit_op *op, const char *name)
-{
-    double most = 0;
-    for (uint32_t i = 0; i < op->n_weights; i++) {
-        most = fmax(most, op->weights[i].params);
-    }
-    ty_block_need(b, life, op->part, name, b->layout->zero < 2 ? 2 * most : 0);
-}
-
-bool ty_block_overlaps_products(const struct ty_block_maker *b)
-{
-    return b->layout->framework.overlap_tensor_products && b->layout->sequence_parallel &&
-           b->layout->tensor > 1 && !ty_layout_is_mesh(b->layout) && ty_unit_is_layer(b->kind);
-}
-
-double ty_block_hidden_bytes(const struct ty_block_maker *b)
-{
-    return b->shard.tokens * b->shard.hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
-}
-
-double ty_block_row_bytes(const struct ty_block_maker *b, bool to_experts)
-{
-    const bool fp8 = to_experts && b->layout->framework.dispatch_dtype == TY_DISPATCH_FP8;
-    return b->arch->hidden * (fp8 ? TY_FP8_B : ty_dtype_bytes((enum ty_dtype)b->arch->dtype));
-}
-
-double ty_block_input_bytes(const struct ty_block_maker *b)
-{
-    const bool again = b->layout->framework.regather_inputs;
-    return (again ? b->shard.own_tokens : b->shard.tokens) * b->shard.hidden *
-           ty_block_operand_bytes(b);
-}
-
-void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,
-                   uint32_t times)
-{
-    struct ty_op_comms *comms = &op->comms[place];
-    assert(comms->n < TY_PLACE_COMMS);
-    struct ty_op_comm *at = &comms->item[comms->n++];
-    *at = *comm;
-    at->calls = comm->calls > 0 ? comm->calls : 1;
-    at->times = (uint8_t)times;
-}
-
-void ty_block_grad(struct ty_unit_op *op, struct ty_op_move move)
-{
-    uint32_t n = 0;
-    while (op->grad[n].bytes > 0) {
-        n++;
-        assert(n < TY_OP_GRADS);
-    }
-    op->grad[n] = move;
-}
-
-void ty_block_column_comm(const struct ty_block_maker *b, struct ty_unit_op *op,
-                          enum ty_comm_place place, enum ty_coll coll, uint32_t times)
-{
-    const double token = b->shard.tokens * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
-    struct ty_op_comm comm = {
-        .group = TY_GROUP_TENSOR, .coll = (uint8_t)coll, .bytes = ty_block_hidden_bytes(b)};
-    if (op->width[0] <= 0) {
-        ty_block_comm(op, place, &comm, times);
-        return;
-    }
-    for (uint32_t i = 0; i < TY_COUNT(op->width) && op->width[i] > 0; i++) {
-        comm.bytes = token * op->width[i];
-        ty_block_comm(op, place, &comm, 1);
-    }
 }
 
 /* ---- units ---- */
@@ -236,15 +378,6 @@ enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, const struct ty_laye
                                 uint32_t i)
 {
     return kind_of(arch, layers->first + i, ty_layers_mode(layers, i));
-}
-
-void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
-                    uint32_t count[TY_N_UNIT_KINDS])
-{
-    memset(count, 0, TY_N_UNIT_KINDS * sizeof(*count));
-    for (uint32_t i = 0; i < layers->count; i++) {
-        count[ty_layer_kind(arch, layers, i)]++;
-    }
 }
 
 uint32_t ty_kind_mode(const struct ty_arch *arch, enum ty_unit_kind kind)
@@ -292,13 +425,13 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
         b.layer = ty_unit_is_layer(k) ? ty_kind_first(arch, k) : arch->layers;
         b.out->n = b.out->n_saved = b.out->recompute = 0;
         if (k == TY_UNIT_EMBEDDING) {
-            ty_block_embedding(&b);
+            block_embedding(&b);
         } else if (k == TY_UNIT_HEAD || (k == TY_UNIT_MTP_HEAD && arch->mtp > 0)) {
-            ty_block_head(&b);
+            block_head(&b);
         } else if (k == TY_UNIT_MTP && arch->mtp > 0) {
-            ty_block_mtp(&b);
+            block_mtp(&b);
         } else if (ty_unit_is_layer(k) && has_kind(&b)) {
-            ty_block_layer(&b);
+            block_layer(&b);
         }
         if (b.out->n > 0) {
             b.out->recompute = recompute_of(arch, layout, k);

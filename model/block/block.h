@@ -6,16 +6,16 @@
  *     embedding   embedding >
  *     layer       norm  > qkv  attention  proj >   norm  > mlp >
  *                                           or >   norm  router  permute  experts  unpermute
- *     head        > logits and loss        or > logits, gathered, and loss (ends.c)
+ *     head        > logits and loss        or > logits, gathered, and loss
  *
- * and, where it predicts further tokens, for each of these between layers and head (mtp.c)
+ * and, where it predicts further tokens, for each of these between layers and head
  *
  *     mtp         embedding >  norms > projection, gathered    a layer    > logits and loss
  *
  * `>` before an operator: tensor ranks have to bring its input together (it is column-parallel);
  * after: its result is a sum over them (row-parallel). An operator knows its kernels, its weights,
  * and what it keeps for the backward pass. Files named for what they describe write that (mlp.c,
- * experts.c, ...), called from layer.c and block.c; a new kind of block is one more.
+ * experts.c, ...), called from block.c; a new kind of block is one more.
  * Kinds of parallelism (model/parallel.h) then say what a rank has of it, and put collectives
  * around it. Everything else reads these lists:
  *
@@ -53,12 +53,9 @@ static inline bool ty_unit_is_layer(enum ty_unit_kind kind)
     return kind >= TY_UNIT_LAYER && kind < TY_UNIT_LAYER + TY_LAYER_KINDS;
 }
 
-/* The kind of layer i of a stretch, or of a module's behind it; and how many of it are of each
- * kind. */
+/* The kind of layer i of a stretch, or of a module's behind it. */
 enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, const struct ty_layers *layers,
                                 uint32_t i);
-void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
-                    uint32_t count[TY_N_UNIT_KINDS]);
 /* All units of a stage; the last has the modules that predict further tokens, each with a layer of
  * the last one's kind: numbers from arch->layers on. */
 void ty_stage_count(const struct ty_arch *arch, const struct ty_layers *layers, bool first,
@@ -279,7 +276,7 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
 /* mlp.c: the kernel of its activation, enum ty_activation_kernel. */
 int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *framework);
 
-/* ends.c: the kernel of the loss, enum ty_fusion or TY_ANY_KERNEL. */
+/* The kernel of the loss, enum ty_fusion or TY_ANY_KERNEL. */
 int ty_loss_of(const struct ty_framework *framework);
 
 /* ---- params.c ---- */

@@ -102,9 +102,5 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
 void ty_block_attention(struct ty_block_maker *b);
 void ty_block_mlp(struct ty_block_maker *b);
 void ty_block_experts(struct ty_block_maker *b);
-void ty_block_layer(struct ty_block_maker *b);
-void ty_block_embedding(struct ty_block_maker *b);
-void ty_block_head(struct ty_block_maker *b);
-void ty_block_mtp(struct ty_block_maker *b);
 
 #endif

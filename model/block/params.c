@@ -46,10 +46,20 @@ double ty_unit_active_params(const struct ty_unit_ops *unit, const struct ty_arc
     return sum;
 }
 
+/* The layers of a stage by their kinds. */
+static void layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
+                        uint32_t count[TY_N_UNIT_KINDS])
+{
+    memset(count, 0, TY_N_UNIT_KINDS * sizeof(*count));
+    for (uint32_t i = 0; i < layers->count; i++) {
+        count[ty_layer_kind(arch, layers, i)]++;
+    }
+}
+
 void ty_stage_count(const struct ty_arch *arch, const struct ty_layers *layers, bool first,
                     bool last, uint32_t count[TY_N_UNIT_KINDS])
 {
-    ty_layer_count(arch, layers, count);
+    layer_count(arch, layers, count);
     count[TY_UNIT_EMBEDDING] = first;
     count[TY_UNIT_HEAD] = last;
     if (last) {
@@ -67,7 +77,7 @@ static void add_stages(const struct ty_arch *arch, const struct ty_layout *layou
     for (uint32_t s = 0; s < stages; s++) {
         const struct ty_layers layers = ty_layout_layers(layout, arch, stages, s);
         uint32_t own[TY_N_UNIT_KINDS];
-        ty_layer_count(arch, &layers, own);
+        layer_count(arch, &layers, own);
         if (ends) {
             ty_stage_count(arch, &layers, s == 0, s == stages - 1, own);
         }

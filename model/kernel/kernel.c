@@ -1,6 +1,407 @@
 /* kernel.c - looks up and computes the time of one kernel on one GPU. */
 #include "model/kernel/kernel_internal.h"
 
+#include <math.h>
+
+/* ---- matrix products ---- */
+
+/* A straight line in the FLOPs, 2 m n k / (peak e) + t0, is right within 5 to 7 % per product on
+ * A100 and H100 (microsoft/vidur, data/profiling/compute, 1024 to 4096 rows). What it leaves out is
+ * that a result is cut into tiles, which SMs work on side by side, wave after wave:
+ *
+ *     waves = ceil(m/a) ceil(n/b) / SMs
+ *     FLOPs = 2 (k + r) a b SMs ((1 - c) waves + c ceil(waves))
+ *
+ * r, the ramp, is what it takes to fill and drain a tile. c is below 1 because a last wave that is
+ * not full runs faster than the others. Large tiles load fewest operands for their products, small
+ * ones leave less of a last wave empty; a library takes what suits the shape. With every step along
+ * k a tile of a x b loads a + b operands, each in the time of q multiply-adds, so that it takes
+ *
+ *     (1 + q (1/a + 1/b)) / (1 + q (1/128 + 1/256))
+ *
+ * times as long for its FLOPs as the large ones that e is about; the fastest tile is taken. Fitted
+ * on A100, all four at once, this is what tells large products from middle ones: 8192 rows and more
+ * fill their waves and come out faster than 4096, as measured (Azure, below). Hopper's kernels gain
+ * nothing from it in the same fit: they go on without a pause from tile to tile.
+ *
+ * The memory term binds for few rows only: within those measurements never above 1024. */
+
+#define MEMORY_SHARE 0.8 /* of memory_bandwidth in a thin product; vidur: 0.77 A100, 0.87 H100 */
+
+/* Tiles of cuBLAS, the most efficient first (NVIDIA, Matrix Multiplication Background User's
+ * Guide). A product of large ones only has the first two. */
+static const struct tile {
+    double rows, cols;
+} tiles[] = {{128, 256}, {256, 128}, {128, 128}, {64, 128}, {128, 64}, {64, 64}};
+#define N_LARGE 2u
+
+static double operand_bytes(enum ty_dtype dtype)
+{
+    static const double bytes[TY_N_DTYPES] = {
+        [TY_DTYPE_BF16] = 2, [TY_DTYPE_FP16] = 2, [TY_DTYPE_FP32] = 4, [TY_DTYPE_FP8] = 1};
+    return bytes[dtype];
+}
+
+/* Time of a tile's operands and products over that of its products alone. */
+static double loaded(const struct ty_gpu *gpu, struct tile tile)
+{
+    return 1 + gpu->gemm_load * (1 / tile.rows + 1 / tile.cols);
+}
+
+/* One product, or one for each group. Rows of groups are m, in a weight gradient k; of_group NULL:
+ * as many in each. */
+struct product {
+    enum ty_direction direction;
+    double groups, m, n, k; /* m, k: of all groups, where they are rows */
+    const double *of_group;
+    double sum_B; /* of an element of the result that is added to what was there; 0: written */
+    bool calls;   /* each group for itself */
+};
+
+/* Tiles of a rows along the rows of all groups: each group has whole ones of its own. */
+static double row_tiles(const struct product *p, double a)
+{
+    if (p->direction == TY_WGRAD || p->of_group == NULL) {
+        const double m = p->direction == TY_WGRAD ? p->m : p->m / p->groups;
+        return p->groups * ceil(m / a);
+    }
+    double n = 0;
+    for (uint32_t i = 0; i < (uint32_t)p->groups; i++) {
+        n += ceil(p->of_group[i] / a);
+    }
+    return n;
+}
+
+/* FLOPs the GPU is busy for: those of whole tiles with their ramps, and in part of whole waves. */
+static double busy_flops(const struct ty_gpu *gpu, enum ty_dtype dtype, const struct product *p)
+{
+    const double c = gpu->gemm_wave, depth = p->direction == TY_WGRAD ? p->k / p->groups : p->k;
+    const double k = depth + (dtype == TY_DTYPE_FP8 ? gpu->fp8_ramp : gpu->gemm_ramp);
+    if (c <= 0) {
+        const double whole = row_tiles(p, tiles[0].rows) * tiles[0].rows;
+        return 2 * (p->groups > 1 ? whole : p->m) * p->n * k;
+    }
+    const double sms = gpu->sms > 0 ? gpu->sms : 1;
+    const size_t n_tiles = gpu->gemm_load > 0 ? TY_COUNT(tiles) : N_LARGE;
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < n_tiles; i++) {
+        const double waves = row_tiles(p, tiles[i].rows) * ceil(p->n / tiles[i].cols) / sms;
+        const double area = tiles[i].rows * tiles[i].cols * ((1 - c) * waves + c * ceil(waves));
+        least = fmin(least, area * loaded(gpu, tiles[i]));
+    }
+    return 2 * k * sms * least / loaded(gpu, tiles[0]);
+}
+
+static double operands(const struct product *p)
+{
+    return p->direction == TY_WGRAD ? p->m * p->k + p->k * p->n
+                                    : p->m * p->k + p->groups * p->k * p->n;
+}
+
+static double results(const struct product *p)
+{
+    return p->direction == TY_WGRAD ? p->groups * p->m * p->n : p->m * p->n;
+}
+
+/* Products and memory work side by side. Only weight gradients in groups, which are short and write
+ * more than they read, wait for what they write; they do not wait for their starts, too. */
+static struct ty_cost matmul_modelled(const struct ty_gpu *gpu, enum ty_dtype dtype, double share,
+                                      const struct product *p)
+{
+    const bool wgrad = p->direction == TY_WGRAD, writes = wgrad && p->groups > 1;
+    const double rate = gpu->peak[dtype] * gpu->gemm_efficiency * share;
+    const double result_B = results(p) * (p->sum_B > 0 ? 2 * p->sum_B : ty_dtype_bytes(dtype));
+    const double bytes = operands(p) * operand_bytes(dtype) + result_B;
+    const double written = writes ? gpu->wgrad_result * result_B / gpu->memory_bandwidth : 0;
+    const double compute = busy_flops(gpu, dtype, p) / rate + written;
+    const double memory = bytes / (MEMORY_SHARE * gpu->memory_bandwidth);
+    const double starts = p->calls && !wgrad ? p->groups : 1;
+    const double seconds = fmax(compute, memory) + starts * gpu->gemm_overhead;
+    return (struct ty_cost){seconds * (wgrad ? gpu->wgrad_slowdown : 1), 2 * p->m * p->n * p->k};
+}
+
+/* As measured, where it was; another number of rows takes as many times the nearest as the model
+ * says. */
+static struct ty_cost cost_of(const struct ty_gpu *gpu, enum ty_dtype dtype, double share,
+                              const struct product *p, int variant)
+{
+    static const int roles[] = {
+        [TY_FORWARD] = TY_ROLE_FORWARD, [TY_DGRAD] = TY_ROLE_DGRAD, [TY_WGRAD] = TY_ROLE_WGRAD};
+    struct ty_cost cost = matmul_modelled(gpu, dtype, share, p);
+    struct ty_operator_time measured;
+    double rows;
+    struct ty_operator_key key = ty_operator_product(
+        roles[p->direction], (int)dtype, p->groups > 1 ? p->groups : 0, p->m, p->n, p->k, &rows);
+    key.kernel = variant;
+    /* Many small products in one call, of less than full share, are another kernel. */
+    if (share != 1 || !ty_operators_find(gpu->operator_table, &key, rows, &measured)) {
+        return cost;
+    }
+    if (measured.at != rows || p->of_group != NULL) {
+        struct product there = *p;
+        *(p->direction == TY_WGRAD ? &there.k : &there.m) = measured.at;
+        there.of_group = NULL;
+        measured.seconds *= cost.seconds / matmul_modelled(gpu, dtype, share, &there).seconds;
+    }
+    cost.seconds = measured.seconds;
+    return cost;
+}
+
+struct ty_cost ty_gemm_cost(const struct ty_gpu *gpu, enum ty_dtype dtype,
+                            enum ty_direction direction, double share, double m, double n, double k)
+{
+    const struct product p = {.direction = direction, .groups = 1, .m = m, .n = n, .k = k};
+    return cost_of(gpu, dtype, share, &p, TY_ANY_KERNEL);
+}
+
+/* C of a product in a pass, from the weight that it has going forward. */
+static struct product in_pass(enum ty_direction direction, double rows, double in, double out)
+{
+    return (struct product){.direction = direction,
+                            .groups = 1,
+                            .m = direction == TY_WGRAD ? in : rows,
+                            .n = direction == TY_DGRAD ? in : out,
+                            .k = direction == TY_FORWARD ? in
+                                 : direction == TY_DGRAD ? out
+                                                         : rows};
+}
+
+static struct ty_cost matmul_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                  enum ty_direction direction)
+{
+    const struct ty_matmul *x = &kernel->matmul;
+    const struct product p = in_pass(direction, x->rows, x->in, x->out);
+    return cost_of(gpu, (enum ty_dtype)kernel->dtype, 1, &p, TY_ANY_KERNEL);
+}
+
+/* One group is a plain product; none has no work. */
+static struct ty_cost grouped_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                   enum ty_direction direction)
+{
+    const struct ty_grouped *x = &kernel->grouped;
+    struct product p = in_pass(direction, x->rows, x->in, x->out);
+    if (x->rows <= 0) {
+        return (struct ty_cost){0, 0};
+    }
+    if (x->groups > 1) {
+        p.groups = x->groups;
+        p.of_group = x->group_rows;
+        p.sum_B = direction == TY_WGRAD ? x->sum_B : 0;
+        p.calls = kernel->variant == TY_GROUPED_CALLS;
+    }
+    return cost_of(gpu, (enum ty_dtype)kernel->dtype, 1, &p,
+                   x->groups > 1 ? kernel->variant : TY_ANY_KERNEL);
+}
+
+/* ---- attention: scores, softmax, weighted values ---- */
+
+/* FLASH  (FlashAttention 1, 2, 3: no score goes to memory.) FLOPs are causal, F = 2 b s^2 a d
+ * forward and 2.5 F backward: five products, of which one repeats the scores (Dao et al. 2022). The
+ * charts of Dao-AILab/flash-attention give the rate of both together, at 64 heads of 4096 tokens:
+ *
+ *     rate(s) = rate_max s / (s + half),   3.5 F / rate = F / forward + 2.5 F / (0.85 forward)
+ *
+ * so forward = 1.126 rate. Fewer heads leave the GPU partly idle (ty_attention_occupancy).
+ *
+ * SCORES IN MEMORY  (unfused; fused softmax: scale, mask and softmax in one kernel.) Two products
+ * of full, not causal, matrices at 0.4 of the usual efficiency, and what the softmax moves. */
+
+/* Backward over forward rate, 64 heads: 157 / 185 TFLOP/s (MooreThreads/SimuMax, A100, s 4096). */
+#define BACKWARD_RATE 0.85
+#define BACKWARD_WORK 2.5 /* times the FLOPs of the forward (Dao et al. 2022), of equal widths */
+/* Heads at which half the rate is reached, fitted on the same scan of 4 to 64 heads: forward 80,
+ * 121, 154, 175, 185 TFLOP/s (within 6 %), backward 105, 119, 138, 151, 157 (within 5 %). That
+ * longer sequences fill the GPU as more heads do is a guess; blocks are cut along both. */
+#define FORWARD_HALF_HEADS  5.5
+#define BACKWARD_HALF_HEADS 2.5
+/* Tokens at half the rate without a causal mask over those with one; the charts: 185 / 485 (A100,
+ * flash2), 191 / 532 and 209 / 603 (H100, flash2 and flash3), at rates within 6 % of the causal. */
+#define FULL_HALF     0.37
+#define FULL_HEADS    64.0   /* where the charts were taken */
+#define FULL_SEQUENCE 4096.0 /* the scan's sequence */
+/* Efficiency of batched score products over that of large ones. With it and a softmax in 16 bit the
+ * unfused curve of the flash-attention charts, 34 TFLOP/s at 8192 tokens, comes out at 31. */
+#define SCORE_GEMM_SHARE 0.4
+
+double ty_attention_occupancy(double x, bool backward)
+{
+    const double half = backward ? BACKWARD_HALF_HEADS : FORWARD_HALF_HEADS;
+    return fmin(1, (1 + half / FULL_HEADS) * x / (x + half));
+}
+
+/* Rate for other head sizes over that for 128, by what the flash-attention charts show for causal
+ * attention: A100 176 / 194 (flash2; H100 293 / 333), 95 / 81 (flash1); H100 503 / 655 and, at 256,
+ * 693 / 655 (flash3). Linear between. Below 64 a score takes a time for its exponential and one in
+ * proportion to the size for its products, the line through 64 and 128: 0.75 at 32 (flash2), as
+ * measured on A100 (139 / 185 TFLOP/s, feifeibear/long-context-attention, Ulysses). Where 64 is the
+ * faster of the two there is no such line, and the rate is in proportion to the size (guess). */
+static double head_factor(enum ty_attention kind, double d)
+{
+    static const struct {
+        double at_64, at_256;
+    } rows[TY_N_ATTENTION] = {
+        [TY_ATTENTION_FLASH1] = {1.17, 1},
+        [TY_ATTENTION_FLASH2] = {0.9, 1},
+        [TY_ATTENTION_FLASH3] = {0.77, 1.06},
+    };
+    const double at_64 = rows[kind].at_64, at_256 = rows[kind].at_256;
+    if (d < 64) {
+        const double exponentials = 1 / at_64 - 1; /* of the time at 128; the rest is products */
+        return at_64 < 1 ? d / 128 / (exponentials + (1 - exponentials) * d / 128) : at_64 * d / 64;
+    }
+    if (d < 128) {
+        return at_64 + (1 - at_64) * (d - 64) / 64;
+    }
+    return d < 256 ? 1 + (at_256 - 1) * (d - 128) / 128 : at_256;
+}
+
+static double value_dim(const struct ty_attention_core *x)
+{
+    return x->value_dim > 0 ? x->value_dim : x->head_dim;
+}
+
+/* Of the five products of a backward three are as wide as queries, two as values. */
+static double backward_work(const struct ty_attention_core *x)
+{
+    const double d = x->head_dim, v = value_dim(x);
+    return (3 * d + 2 * v) / (d + v);
+}
+
+static bool is_flash(const struct ty_kernel *kernel)
+{
+    return kernel->variant >= TY_ATTENTION_FLASH1;
+}
+
+/* FlashAttention knows 16 bit; fp32 has that rate scaled by the peaks (guess), fp8 that very
+ * rate. */
+static double type_factor(const struct ty_gpu *gpu, int dtype)
+{
+    const double half = fmax(gpu->peak[TY_DTYPE_BF16], gpu->peak[TY_DTYPE_FP16]);
+    if (dtype != TY_DTYPE_FP32 || half <= 0) {
+        return 1;
+    }
+    return gpu->peak[TY_DTYPE_FP32] / half;
+}
+
+/* Pairs of a query and a key that are worked out, of one head and sequence. A window w of k keys
+ * leaves w k - w^2 / 2 of the k^2 pairs, shared by queries as they come. */
+static double pairs(const struct ty_attention_core *x, double queries)
+{
+    const double k = x->tokens, w = x->window;
+    if (x->unmasked) {
+        return queries * k;
+    }
+    if (w > 0 && w < k) {
+        return queries * (w - w * w / (2 * k));
+    }
+    return (x->full ? 1 : 0.5) * queries * k;
+}
+
+static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *kernel, bool backward)
+{
+    const struct ty_attention_core *x = &kernel->attention;
+    const struct ty_attention_curve *curve = &gpu->attention[kernel->variant];
+    const double q = x->queries > 0 ? x->queries : x->tokens, b = x->sequences;
+    const bool window = x->window > 0 && x->window < x->tokens;
+    /* a query in a window sees as many keys as one in the middle of a sequence twice as long: a
+     * guess, there are no charts of windows */
+    const double s = window ? fmin(2 * x->window, x->tokens) : fmax(q, x->tokens);
+    /* the curves are of causal FLOPs: a full square has twice as many and fills the GPU sooner */
+    const double half = x->full || x->unmasked ? FULL_HALF * curve->half : curve->half;
+    const double rate =
+        curve->rate_max * s / (s + half) *
+        head_factor((enum ty_attention)kernel->variant, (x->head_dim + value_dim(x)) / 2) *
+        type_factor(gpu, kernel->dtype);
+    const double forward_rate = rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
+    const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
+    const double occupancy = ty_attention_occupancy(b * x->heads * q / FULL_SEQUENCE, backward);
+    const double forward_flops = 2 * b * pairs(x, q) * x->heads * (x->head_dim + value_dim(x));
+    const double flops = backward ? backward_work(x) * forward_flops : forward_flops;
+    return (struct ty_cost){flops / (own_rate * occupancy) + gpu->kernel_overhead, flops};
+}
+
+/* Bytes that softmax and what belongs to it move for each score, and kernels they take. e: bytes of
+ * an element; a dropout mask has 1.
+ *
+ * Unfused, forward: scale and mask read and write e each, the softmax is done in 32 bit: up (e +
+ * 4), softmax (8), down (4 + e). Backward: down and up again (4 + e each), softmax reads two and
+ * writes one (12), mask and scale as before. In the scores' own type nothing goes up or down, and
+ * the softmax moves 2 e, and 3 e. Dropout reads e, writes e and the mask, both ways.
+ * Fused softmax, forward: 7 + 5 with dropout at 16 bit, from Megatron-LM step times with dropout
+ * (VIA-Research/vTrain), which put the sum at 8 to 16, weakly; backward 3 e, and dropout. */
+struct score_traffic {
+    double bytes, kernels;
+};
+
+static struct score_traffic score_traffic(const struct ty_kernel *kernel, bool backward)
+{
+    const bool fused = kernel->variant == TY_ATTENTION_FUSED_SOFTMAX;
+    const double e = ty_dtype_bytes((enum ty_dtype)kernel->dtype);
+    const struct score_traffic one =
+        backward ? (struct score_traffic){3 * e, 1} : (struct score_traffic){3.5 * e, 1};
+    const struct score_traffic narrow =
+        backward ? (struct score_traffic){7 * e, 3} : (struct score_traffic){6 * e, 3};
+    const struct score_traffic wide =
+        backward ? (struct score_traffic){6 * e + 20, 5} : (struct score_traffic){6 * e + 16, 5};
+    struct score_traffic traffic = fused ? one : kernel->attention.narrow ? narrow : wide;
+    traffic.bytes += kernel->dropout ? 2 * e + 1 : 0;
+    traffic.kernels += kernel->dropout ? 1 : 0;
+    return traffic;
+}
+
+static struct ty_cost in_memory(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                bool backward)
+{
+    const struct ty_attention_core *x = &kernel->attention;
+    const double s = x->tokens, d = (x->head_dim + value_dim(x)) / 2;
+    const double batch = x->sequences * x->heads; /* score matrices */
+    /* One call each for scores and values, all matrices at once; backward: two each. */
+    const struct ty_cost product = ty_gemm_cost(gpu, (enum ty_dtype)kernel->dtype, TY_FORWARD,
+                                                SCORE_GEMM_SHARE, batch * s, s, d);
+    const struct score_traffic traffic = score_traffic(kernel, backward);
+    const double products = backward ? 4 : 2;
+    const double seconds =
+        traffic.bytes * batch * s * s / (gpu->memory_bandwidth * gpu->add_efficiency) +
+        traffic.kernels * gpu->kernel_overhead;
+    return (struct ty_cost){products * product.seconds + seconds, products * product.flops};
+}
+
+static struct ty_cost attention_modelled(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                         bool backward)
+{
+    return is_flash(kernel) ? flash(gpu, kernel, backward) : in_memory(gpu, kernel, backward);
+}
+
+/* As measured, where it was; a size of micro-batch beyond those measured takes as many times the
+ * nearest as the model says. */
+static struct ty_cost attention_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                     bool backward)
+{
+    const struct ty_attention_core *x = &kernel->attention;
+    const struct ty_operator_key key = {
+        .op = TY_OPERATOR_ATTENTION,
+        .role = backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD,
+        .dtype = kernel->dtype,
+        .kernel = kernel->variant,
+        .dim = {x->tokens, x->heads, x->kv_heads, x->head_dim, x->full ? 0 : 1,
+                x->value_dim == x->head_dim ? 0 : x->value_dim},
+    };
+    struct ty_cost cost = attention_modelled(gpu, kernel, backward);
+    struct ty_operator_time measured;
+    /* tables have whole sequences */
+    const bool square = x->queries <= 0 && !x->unmasked && !(x->window > 0);
+    if (!square || !ty_operators_find(gpu->operator_table, &key, x->sequences, &measured)) {
+        return cost;
+    }
+    if (measured.at != x->sequences) {
+        struct ty_kernel there = *kernel;
+        there.attention.sequences = measured.at;
+        measured.seconds *= cost.seconds / attention_modelled(gpu, &there, backward).seconds;
+    }
+    cost.seconds = measured.seconds;
+    return cost;
+}
+
 /* ---- kernels whose time is the bytes they move ---- */
 
 /*
@@ -296,9 +697,9 @@ struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *
 {
     switch (kernel->op) {
     case TY_OPERATOR_MATMUL:
-        return ty_matmul_cost(gpu, kernel, direction);
+        return matmul_cost(gpu, kernel, direction);
     case TY_OPERATOR_GROUPED:
-        return ty_grouped_cost(gpu, kernel, direction);
+        return grouped_cost(gpu, kernel, direction);
     case TY_OPERATOR_ACCUMULATION:
     case TY_OPERATOR_OPTIMIZER:
         return update_cost(gpu, kernel);
@@ -309,7 +710,7 @@ struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *
         return (struct ty_cost){0, 0};
     }
     return kernel->op == TY_OPERATOR_ATTENTION
-               ? ty_attention_cost(gpu, kernel, direction == TY_DGRAD)
+               ? attention_cost(gpu, kernel, direction == TY_DGRAD)
                : elementwise_cost(gpu, kernel, direction == TY_DGRAD);
 }
 

@@ -1,7 +1,7 @@
 /* kernel.h - a kernel as data, and the seconds and FLOPs it takes on one GPU.
  *
  * Whoever describes a model writes kernels down; what they cost is looked up here, in the GPU's
- * table of measured ones (operators.h) or in a model of each: matmul.c, attention.c, kernel.c.
+ * table of measured ones (operators.h) or in a model of each.
  * Times are those of kernel benchmarks: `derate` is for whoever puts kernels together. */
 #ifndef TY_MODEL_KERNEL_H
 #define TY_MODEL_KERNEL_H

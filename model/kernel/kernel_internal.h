@@ -15,11 +15,4 @@ struct ty_cost ty_gemm_cost(const struct ty_gpu *gpu, enum ty_dtype dtype,
                             enum ty_direction direction, double share, double m, double n,
                             double k);
 
-struct ty_cost ty_matmul_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
-                              enum ty_direction direction);
-struct ty_cost ty_grouped_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
-                               enum ty_direction direction);
-struct ty_cost ty_attention_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
-                                 bool backward);
-
 #endif

@@ -77,9 +77,6 @@ struct ty_slots_form {
 /* Sizes and placement of what was read. */
 int ty_slots_infer(struct ty_slots_file *file, struct ty_err *err);
 
-/* "looped (stage s on rank s mod p)" and the like, static. */
-const char *ty_slots_placement_text(enum ty_sched_placement placement);
-
 /* ---- checking ---- */
 
 /* Where the atoms of one piece stand: positions, counted from 1 over all ranks; 0: nowhere. */
@@ -117,10 +114,5 @@ uint32_t ty_slots_slot_number(const struct ty_rank_slots *rank, uint32_t i);
 
 /* "rank 0 slot 3 (F1.2)": atom i of a rank. Returns buf. O(i). */
 #define TY_SLOTS_NAME 64
-char *ty_slots_name(const struct ty_slots *slots, uint32_t rank, uint32_t i, char *buf,
-                    size_t size);
-
-/* Place of atom i of a rank; without one when there are no marks. */
-struct ty_place ty_slots_place(const struct ty_slots_marks *marks, uint32_t rank, uint32_t i);
 
 #endif

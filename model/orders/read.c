@@ -445,9 +445,8 @@ static const char *read_atom(const char **at, const char *end, struct ty_slot *s
 }
 
 /* Appends the slots of a rank with a separator between them. */
-static void slots_write_rank(const struct ty_rank_slots *rank,
-                             const struct ty_slots_form *text_form, char separator,
-                             struct ty_text *text)
+static void slots_write_rank(const struct ty_rank_slots *rank, const struct ty_slots_form *form,
+                             char separator, struct ty_text *text)
 {
     char buf[2 * TY_SLOTS_ATOM + 4];
     for (uint32_t i = 0; i < rank->n; i++) {
@@ -459,14 +458,14 @@ static void slots_write_rank(const struct ty_rank_slots *rank,
         if (paired) {
             *p++ = '(';
         }
-        p = text_form->write(p, &rank->slot[i]);
+        p = form->write(p, &rank->slot[i]);
         if (paired) {
-            *p++ = text_form->between;
-            p = text_form->write(p, &rank->slot[++i]);
+            *p++ = form->between;
+            p = form->write(p, &rank->slot[++i]);
         }
         ty_text_bytes(text, buf, (size_t)(p - buf));
         if (paired) {
-            ty_text_bytes(text, text_form->end, strlen(text_form->end));
+            ty_text_bytes(text, form->end, strlen(form->end));
         }
     }
     ty_text_bytes(text, "\n", 1);

@@ -54,9 +54,6 @@ void ty_loader_presets(struct ty_loader *l);
  * as they were given; of others, layout and schedule aside, this has been done before. */
 void ty_loader_check(struct ty_loader *l, const bool *anew);
 
-/* Reads the trace that the section workload names, and lays its ranks out. */
-void ty_loader_workload(struct ty_loader *l);
-
 /* Names a model that nobody named: after its preset, or the file that describes it. */
 void ty_loader_name_model(struct ty_loader *l);
 

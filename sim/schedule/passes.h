@@ -15,8 +15,4 @@ struct ty_sched_passes {
     struct ty_sched_rank_times *ranks;
 };
 
-/* Fills all but public.figures of a zeroed object. Release in any case. */
-int ty_sched_passes_fill(struct ty_sched_passes *passes, const struct ty_sched_run *run,
-                         struct ty_err *err);
-
 #endif

@@ -44,9 +44,6 @@ void ty_sched_run_release(struct ty_sched_run *run);
 
 void ty_sched_summarise(const struct ty_sched_run *run, struct ty_sched_summary *out);
 
-/* "1f1b, 4 stages, 8 micro-batches, tF = 1, tB = 2, message delay 0" */
-void ty_sched_describe(const struct ty_sched_run *run, struct ty_text *out);
-
 /* Appends a picture of `n` of them on one time axis, in the style that the options ask for. */
 int ty_sched_svg(const struct ty_sched_run *const *runs, uint32_t n,
                  const struct ty_schedule_options *options, struct ty_text *out,

@@ -7,11 +7,119 @@
 #include "model/orders/csv.h"
 #include "model/orders/text.h"
 #include "sim/base/text.h"
+#include "sim/config/options.h"
 #include "sim/document/json.h"
 #include "sim/schedule/passes.h"
+#include "sim/schedule/run.h"
 #include "traces/view/gantt.h"
 
-/* ---- for people ---- */
+/* ---- the columns of an executed schedule ---- */
+
+/* A pass is a row. Of two that overlap each has a row, and both the time of the slot that they
+ * share. */
+
+/* The columns while they are filled. */
+struct columns {
+    double *start, *duration;
+    uint16_t *micro_batch, *stage;
+    uint8_t *slice, *direction, *half;
+    char *phase;
+};
+
+static bool make_columns(struct columns *c, struct ty_arena *arena, size_t n)
+{
+    *c = (struct columns){ty_arena_array(arena, double, n),   ty_arena_array(arena, double, n),
+                          ty_arena_array(arena, uint16_t, n), ty_arena_array(arena, uint16_t, n),
+                          ty_arena_array(arena, uint8_t, n),  ty_arena_array(arena, uint8_t, n),
+                          ty_arena_array(arena, uint8_t, n),  ty_arena_array(arena, char, n)};
+    return c->start != NULL && c->duration != NULL && c->micro_batch != NULL && c->stage != NULL &&
+           c->slice != NULL && c->direction != NULL && c->half != NULL && c->phase != NULL;
+}
+
+static enum ty_slot_half half_of(const struct ty_rank_slots *order, uint32_t i)
+{
+    if (i > 0 && order->slot[i - 1].paired) {
+        return TY_SLOT_SECOND;
+    }
+    return order->slot[i].paired && i + 1 < order->n ? TY_SLOT_FIRST : TY_SLOT_WHOLE;
+}
+
+static void put_pass(const struct columns *c, size_t row, const struct ty_rank_slots *order,
+                     uint32_t i)
+{
+    const struct ty_slot *slot = &order->slot[i];
+    c->micro_batch[row] = slot->mb;
+    c->stage[row] = slot->stage;
+    c->slice[row] = slot->slice;
+    c->direction[row] = slot->direction;
+    c->phase[row] = ty_phase_letter((enum ty_phase)slot->phase);
+    c->half[row] = (uint8_t)half_of(order, i);
+}
+
+/* The computations of a rank, in their order, from a row on. */
+static void fill_rank(const struct columns *c, size_t row, const struct ty_sched_run *r,
+                      uint32_t rank, struct ty_sched_rank_times *times)
+{
+    const struct ty_rank_slots *order = &r->slots.rank[rank];
+    struct ty_span_cursor cursor = ty_spans_of(&r->timeline, rank);
+    struct ty_span span;
+    ty_ps first_half = 0;
+    *times = (struct ty_sched_rank_times){.first = r->timeline.makespan};
+    for (uint32_t i = 0; ty_span_next(&cursor, &span);) {
+        if (span.op->stream != TY_STREAM_COMPUTE) {
+            continue;
+        }
+        put_pass(c, row, order, i);
+        c->start[row] = ty_sched_units(span.start);
+        c->duration[row] = ty_sched_units(span.dur);
+        if (c->half[row] == TY_SLOT_FIRST) {
+            first_half = span.dur;
+        } else if (c->half[row] == TY_SLOT_SECOND) {
+            c->start[row] = c->start[row - 1];
+            c->duration[row - 1] = c->duration[row] = ty_sched_units(first_half + span.dur);
+        }
+        times->busy += span.dur;
+        times->first = span.start < times->first ? span.start : times->first;
+        times->last = span.start + span.dur;
+        row++;
+        i++;
+    }
+}
+
+/* Fills all but public.figures of a zeroed object. Release in any case. */
+static int sched_passes_fill(struct ty_sched_passes *passes, const struct ty_sched_run *r,
+                             struct ty_err *err)
+{
+    struct ty_arena *arena = &passes->arena;
+    const uint32_t p = r->shape.p;
+    uint32_t *first = ty_arena_array(arena, uint32_t, (size_t)p + 1);
+    passes->ranks = ty_arena_array(arena, struct ty_sched_rank_times, p);
+    if (first == NULL || passes->ranks == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t rank = 0; rank < p; rank++) {
+        first[rank + 1] = first[rank] + r->slots.rank[rank].n;
+    }
+    struct columns c;
+    if (!make_columns(&c, arena, first[p])) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t rank = 0; rank < p; rank++) {
+        fill_rank(&c, first[rank], r, rank, &passes->ranks[rank]);
+    }
+    passes->public = (struct ty_schedule_passes){.n = first[p],
+                                                 .start = c.start,
+                                                 .duration = c.duration,
+                                                 .micro_batch = c.micro_batch,
+                                                 .stage = c.stage,
+                                                 .phase = c.phase,
+                                                 .slice = c.slice,
+                                                 .direction = c.direction,
+                                                 .half = c.half,
+                                                 .first = first,
+                                                 .n_ranks = p};
+    return 0;
+}
 
 static bool splits(const struct ty_sched_run *r)
 {
@@ -23,7 +131,8 @@ static bool splits(const struct ty_sched_run *r)
     return false;
 }
 
-void ty_sched_describe(const struct ty_sched_run *r, struct ty_text *t)
+/* "1f1b, 4 stages, 8 micro-batches, tF = 1, tB = 2, message delay 0" */
+static void sched_describe(const struct ty_sched_run *r, struct ty_text *t)
 {
     char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER], c[TY_JSON_NUMBER];
     ty_text_add(t, "%s, %u stage%s, %u micro-batch%s", r->name, (unsigned)r->shape.p,
@@ -49,6 +158,66 @@ void ty_sched_describe(const struct ty_sched_run *r, struct ty_text *t)
         ty_text_add(t, "tB = %s", ty_json_number(r->times.backward, b));
     }
     ty_text_add(t, ", message delay %s", ty_json_number(r->times.edge, c));
+}
+
+/* ---- pictures ---- */
+
+/* "1f1b, p = 4, m = 8"; beside others, which have them, too, the name. */
+static void add_title(const struct ty_sched_run *r, bool alone, struct ty_text *out)
+{
+    ty_text_add(out, "%s", r->name);
+    if (alone) {
+        ty_text_add(out, ", p = %u, m = %u", (unsigned)r->shape.p, (unsigned)r->shape.m);
+    }
+    if (r->shape.v > 1) {
+        ty_text_add(out, ", v = %u", (unsigned)r->shape.v);
+    }
+    if (r->shape.slices > 1) {
+        ty_text_add(out, ", %u slices", (unsigned)r->shape.slices);
+    }
+}
+
+/* Titles are kept in one arena: a panel borrows its own. */
+static int add_panels(const struct ty_sched_run *const *runs, uint32_t n,
+                      struct ty_svg_panel *panels, struct ty_text *about, struct ty_arena *arena)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct ty_text title = {.data = NULL};
+        add_title(runs[i], n == 1, &title);
+        const char *kept = title.failed ? NULL : ty_arena_strndup(arena, title.data, title.len);
+        ty_text_release(&title);
+        if (kept == NULL) {
+            return TY_ENOMEM;
+        }
+        panels[i] = (struct ty_svg_panel){.timeline = &runs[i]->timeline, .title = kept};
+        ty_text_add(about, i == 0 ? "" : "; ");
+        sched_describe(runs[i], about);
+    }
+    return 0;
+}
+
+int ty_sched_svg(const struct ty_sched_run *const *runs, uint32_t n,
+                 const struct ty_schedule_options *options, struct ty_text *out, struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_text about = {.data = NULL};
+    struct ty_svg svg = {.n_panels = n, .unit = TY_SCHED_UNIT_PS};
+    struct ty_svg_panel *panels = ty_arena_array(&arena, struct ty_svg_panel, n);
+    int rc =
+        ty_svg_style_read(&svg.style, options->svg_width, options->palette, options->bubbles, err);
+    if (rc == 0) {
+        rc = panels == NULL ? TY_ENOMEM : add_panels(runs, n, panels, &about, &arena);
+        rc = about.failed ? TY_ENOMEM : rc;
+        rc = rc == 0 ? 0 : ty_fail_memory(err);
+    }
+    if (rc == 0) {
+        svg.panels = panels;
+        svg.about = about.data;
+        rc = ty_svg(&svg, out, err);
+    }
+    ty_text_release(&about);
+    ty_arena_release(&arena);
+    return rc;
 }
 
 /* Why the formula and the simulation differ, in words. */
@@ -102,7 +271,7 @@ static int write_gantt(const struct ty_sched_run *r, uint32_t width, struct ty_t
     struct ty_sched_summary s;
     const struct ty_gantt options = {.width = width, .unit = TY_SCHED_UNIT_PS};
     ty_sched_summarise(r, &s);
-    ty_sched_describe(r, t);
+    sched_describe(r, t);
     ty_text_add(t, "\n\n");
     const int rc = ty_gantt(&r->timeline, &options, t, err);
     write_summary(r, &s, t);
@@ -211,7 +380,7 @@ static void put_json(const struct ty_sched_run *r, const struct ty_sched_passes 
 static int write_json(const struct ty_sched_run *r, struct ty_text *t, struct ty_err *err)
 {
     struct ty_sched_passes passes = {.ranks = NULL};
-    const int rc = ty_sched_passes_fill(&passes, r, err);
+    const int rc = sched_passes_fill(&passes, r, err);
     if (rc == 0) {
         put_json(r, &passes, true, t);
     }
@@ -275,7 +444,7 @@ static int make_passes(struct ty_sched_passes *passes, const struct ty_sched_run
                        struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
-    int rc = ty_sched_passes_fill(passes, run, err);
+    int rc = sched_passes_fill(passes, run, err);
     if (rc == 0) {
         put_json(run, passes, false, &t);
         passes->public.figures = t.failed ? NULL : ty_arena_strndup(&passes->arena, t.data, t.len);

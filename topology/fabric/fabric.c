@@ -3,7 +3,7 @@
  *     NVLink   of each GPU       out, in          PCIe   of each group of GPUs   out, in
  *     NIC      of each node      out, in          leaf   of each leaf and spine  up, down
  *                                                 pod    of each pod             up, down
- * and, where something lives beside GPUs, what is in tiers.c.
+ * and, where something lives beside GPUs, the links of hosts and drives (tiers.h).
  *
  * Classes follow each other in that order, and so do numbers of links in a list of uses. Leafs are
  * counted block by block: leaf number = block x rails + rail, as in cluster.exceptions. */
@@ -15,6 +15,129 @@
 
 #include "topology/exceptions.h"
 #include "topology/fabric/tiers.h"
+
+/* ---- host memory and drives of a node ---- */
+
+/* Buffers of a rank are pinned in the memory of its GPU's socket. An update is the work of all
+ * processors of a node, on memory of all sockets: one rank alone gets what they have (Ren et al.
+ * 2021, table 4: one GPU, and 3.9e9 parameters a second), all ranks divide it. It is counted in
+ * bytes of memory, TY_HOST_UPDATE_B a parameter. What writes to drives takes more of them than it
+ * moves bytes, where they write slower than they read: both together then take the sum of their
+ * times. */
+
+void ty_tiers_shape(struct ty_fabric_shape *shape, const struct ty_cluster *cluster)
+{
+    const uint32_t of_link = cluster->host.gpus_per_link;
+    shape->host_links = (shape->gpus + of_link - 1) / of_link;
+    shape->sockets = cluster->host.sockets;
+}
+
+double ty_tiers_socket_Bps(const struct ty_cluster *cluster)
+{
+    return cluster->host.bandwidth / cluster->host.sockets;
+}
+
+static double tiers_drive_Bps(const struct ty_cluster *cluster)
+{
+    return fmax(cluster->nvme.read, cluster->nvme.write);
+}
+
+static void tiers_link_name(const struct ty_fabric_shape *s, enum ty_link_class class, uint32_t i,
+                            const char *way, char name[TY_LINK_NAME])
+{
+    switch (class) {
+    case TY_LINK_HOST:
+    case TY_LINK_HOST_BOTH:
+        (void)snprintf(name, TY_LINK_NAME, "node %u host link %u %s", i / s->host_links,
+                       i % s->host_links, class == TY_LINK_HOST ? way : "both ways");
+        break;
+    case TY_LINK_MEMORY:
+        (void)snprintf(name, TY_LINK_NAME, "node %u socket %u memory", i / s->sockets,
+                       i % s->sockets);
+        break;
+    default:
+        (void)snprintf(name, TY_LINK_NAME, "node %u %s", i,
+                       class == TY_LINK_CPU ? "processors" : "drives");
+    }
+}
+
+static bool is_update(struct ty_tier_move move)
+{
+    return move.from == TY_TIER_HOST && move.to == TY_TIER_HOST;
+}
+
+static bool crosses_link(struct ty_tier_move move)
+{
+    return move.from == TY_TIER_GPU || move.to == TY_TIER_GPU;
+}
+
+double ty_tiers_alone_Bps(const struct ty_fabric *f, struct ty_tier_move move)
+{
+    const struct ty_cluster *cluster = f->cluster;
+    if (is_update(move)) {
+        return fmin(TY_HOST_UPDATE_B * cluster->host.adam, cluster->host.bandwidth);
+    }
+    double Bps = move.from == TY_TIER_NVME ? cluster->nvme.read
+                 : move.to == TY_TIER_NVME ? cluster->nvme.write
+                                           : cluster->host.link;
+    if (crosses_link(move) && f->shape.pcie_groups > 0) { /* the switch that the NICs are on, too */
+        Bps = fmin(Bps, f->shape.pcie_Bps);
+    }
+    return fmin(Bps, ty_tiers_socket_Bps(cluster));
+}
+
+static void take_link(const struct ty_fabric *f, uint32_t gpu, int way, double Bps)
+{
+    const struct ty_fabric_shape *s = &f->shape;
+    const uint32_t link =
+        gpu / s->gpus * s->host_links + gpu % s->gpus / f->cluster->host.gpus_per_link;
+    if (s->pcie_groups > 0) {
+        ty_fabric_take(f->scratch, ty_fabric_pcie(f, gpu, way), Bps);
+    }
+    ty_fabric_take(f->scratch, f->first[TY_LINK_HOST] + 2 * link + (uint32_t)way, Bps);
+    ty_fabric_take(f->scratch, f->first[TY_LINK_HOST_BOTH] + link, Bps);
+}
+
+/* That of the GPU's socket. */
+static void take_memory(const struct ty_fabric *f, uint32_t gpu, double Bps)
+{
+    const struct ty_fabric_shape *s = &f->shape;
+    const uint32_t socket = (uint32_t)((uint64_t)(gpu % s->gpus) * s->sockets / s->gpus);
+    ty_fabric_take(f->scratch, f->first[TY_LINK_MEMORY] + gpu / s->gpus * s->sockets + socket, Bps);
+}
+
+static void take_processors(const struct ty_fabric *f, uint32_t node, double Bps)
+{
+    const uint32_t sockets = f->shape.sockets;
+    for (uint32_t i = 0; i < sockets; i++) {
+        ty_fabric_take(f->scratch, f->first[TY_LINK_MEMORY] + node * sockets + i, Bps / sockets);
+    }
+    ty_fabric_take(f->scratch, f->first[TY_LINK_CPU] + node, Bps);
+}
+
+int ty_tiers_flow(const struct ty_fabric *f, uint32_t gpu, struct ty_tier_move move,
+                  struct ty_use_list *uses, struct ty_flow *flow, struct ty_arena *arena,
+                  struct ty_err *err)
+{
+    const struct ty_nvme *nvme = &f->cluster->nvme;
+    const double Bps = ty_tiers_alone_Bps(f, move);
+    const uint32_t node = gpu / f->shape.gpus;
+    double port; /* it has none of those that messages share by */
+    *flow = (struct ty_flow){.weight = 1 / Bps};
+    if (is_update(move)) {
+        take_processors(f, node, Bps);
+    } else if (crosses_link(move)) {
+        take_memory(f, gpu, Bps);
+        take_link(f, gpu, move.from == TY_TIER_GPU ? OUT : IN, Bps);
+    } else {
+        const double own = move.from == TY_TIER_NVME ? nvme->read : nvme->write;
+        const double share = own / tiers_drive_Bps(f->cluster);
+        take_memory(f, gpu, Bps);
+        ty_fabric_take(f->scratch, f->first[TY_LINK_DRIVE] + node, Bps / share);
+        flow->port_idle = 1 - share;
+    }
+    return ty_fabric_hand_over(f, uses, &port, arena, err);
+}
 
 #define DEAD_Bps  1.0 /* of a NIC that nothing goes through: a capacity is above zero */
 #define LINKS_MAX (UINT64_C(1) << 24) /* 16 B each, and as much to work in: 0.5 GiB */
@@ -90,7 +213,7 @@ static void fill(struct ty_fabric *f, enum ty_link_class class, uint32_t n)
         [TY_LINK_HOST_BOTH] = f->cluster->host.link * f->cluster->host.both_ways,
         [TY_LINK_MEMORY] = ty_tiers_socket_Bps(f->cluster),
         [TY_LINK_CPU] = TY_HOST_UPDATE_B * f->cluster->host.adam,
-        [TY_LINK_DRIVE] = ty_tiers_drive_Bps(f->cluster),
+        [TY_LINK_DRIVE] = tiers_drive_Bps(f->cluster),
     };
     const uint32_t ways = ty_fabric_is_directed((uint8_t) class) ? 2 : 1;
     for (uint32_t i = 0; i < n; i++) {
@@ -216,7 +339,7 @@ const char *ty_fabric_like_name(const struct ty_fabric *f, uint32_t link, uint32
         (void)snprintf(name, TY_LINK_NAME, "pod %u %s", i, climbs[way]);
         break;
     default:
-        ty_tiers_link_name(s, class, i, ways[way], name);
+        tiers_link_name(s, class, i, ways[way], name);
     }
     return name;
 }

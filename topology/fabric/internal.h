@@ -82,13 +82,11 @@ static inline double ty_fabric_share(const struct ty_fabric_layout *l, uint32_t 
 
 /* Hops between nodes of the group, by their index in it; together net_Bps. None for switches. */
 typedef void ty_fabric_hop_fn(struct ty_fabric_layout *l, uint32_t from, uint32_t to, double Bps);
-void ty_fabric_each_hop(struct ty_fabric_layout *l, ty_fabric_hop_fn *hop);
 
 /* All pairs, and likes, which are the same to nodes: B/s between two members on different nodes. */
 static inline bool ty_fabric_is_pairs(const struct ty_fabric_layout *l)
 {
     return l->pattern == TY_PATTERN_ALL_PAIRS || l->pattern == TY_PATTERN_LIKES;
 }
-double ty_fabric_pair_Bps(const struct ty_fabric_layout *l);
 
 #endif

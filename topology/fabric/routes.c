@@ -1,7 +1,7 @@
 /* routes.c - which links a communication takes, and how much of each.
  *
  * A collective is laid out in four steps: its members are counted by node; its pattern gives hops
- * from node to node, whose bytes per second add up to net_B of all members (hops.c); what
+ * from node to node, whose bytes per second add up to net_B of all members; what
  * leaves and enters a node is spread over its NICs; a hop between leaves takes uplinks.
  *
  * NICs: a member drives those of its place. GPU i of a node with more NICs than GPUs has NICs i r
@@ -23,6 +23,87 @@
 #include "sim/base/noise.h"
 #include "topology/exceptions.h"
 #include "topology/fabric/internal.h"
+
+/* ---- the hops of a collective between the nodes of its group ---- */
+
+/* Trees are two that mirror each other, each with half of the bytes, so that a node that is inner
+ * in one is a leaf in the other and none sends more than the tensor up and down. Parents lie a
+ * power of two away: the binary tree whose in-order walk is the order of the nodes.
+ *
+ * Source: Sanders, Speck & Traeff 2009 (two trees); NCCL builds the same. */
+
+/* Of position p > 0 among k: the next position whose lowest set bit is twice as high. */
+static uint32_t tree_parent(uint32_t p, uint32_t k)
+{
+    const uint32_t bit = p & (~p + 1), without = p ^ bit;
+    const uint32_t up = without | bit << 1;
+    return up < k ? up : without;
+}
+
+/* The node at position p: the second tree is mirrored, of an odd number of nodes shifted by one. */
+static uint32_t tree_node(uint32_t p, uint32_t k, int tree)
+{
+    const uint32_t other = k % 2 == 0 ? k - 1 - p : (p + 1) % k;
+    return tree == 0 ? p : other;
+}
+
+static void tree_hops(struct ty_fabric_layout *l, ty_fabric_hop_fn *hop)
+{
+    const uint32_t k = l->k;
+    const double Bps = l->net_Bps / (4.0 * k); /* inner nodes have four hops, up and down */
+    for (int tree = 0; tree < 2; tree++) {
+        for (uint32_t p = 1; p < k; p++) {
+            const uint32_t child = tree_node(p, k, tree);
+            const uint32_t parent = tree_node(tree_parent(p, k), k, tree);
+            hop(l, child, parent, Bps);
+            hop(l, parent, child, Bps);
+        }
+    }
+}
+
+static double fabric_pair_Bps(const struct ty_fabric_layout *l)
+{
+    double pairs = 0;
+    for (uint32_t i = 0; i < l->k; i++) {
+        pairs += (double)l->w->members[i] * (l->n - l->w->members[i]);
+    }
+    return l->net_Bps / (pairs * l->times); /* of whole numbers: exact */
+}
+
+static void pair_hops(struct ty_fabric_layout *l, ty_fabric_hop_fn *hop)
+{
+    const double Bps = fabric_pair_Bps(l);
+    for (uint32_t a = 0; a < l->k; a++) {
+        for (uint32_t b = 0; b < l->k; b++) {
+            if (a != b) {
+                hop(l, a, b, Bps * l->w->members[a] * l->w->members[b]);
+            }
+        }
+    }
+}
+
+static void fabric_each_hop(struct ty_fabric_layout *l, ty_fabric_hop_fn *hop)
+{
+    const uint32_t k = l->k;
+    const uint32_t hops = l->pattern == TY_PATTERN_RING ? k : k - 1;
+    switch (l->pattern) {
+    case TY_PATTERN_RING:
+    case TY_PATTERN_CHAIN:
+        for (uint32_t i = 0; i < hops; i++) {
+            hop(l, i, (i + 1) % k, l->net_Bps / hops);
+        }
+        break;
+    case TY_PATTERN_TREES:
+        tree_hops(l, hop);
+        break;
+    case TY_PATTERN_ALL_PAIRS:
+    case TY_PATTERN_LIKES:
+        pair_hops(l, hop);
+        break;
+    case TY_PATTERN_SWITCH:
+        break; /* between a node and switches */
+    }
+}
 
 /* ---- what crosses from leaf to leaf, and from pod to pod ---- */
 
@@ -114,7 +195,7 @@ static void climb_evenly(struct ty_fabric_layout *l, uint32_t block, uint32_t ra
 static void climb_sums(struct ty_fabric_layout *l)
 {
     const struct ty_fabric_shape *s = l->s;
-    const double Bps = ty_fabric_pair_Bps(l);
+    const double Bps = fabric_pair_Bps(l);
     count_blocks(l);
     for (uint32_t i = 0; i < l->k; i++) {
         const uint32_t block = block_of(l, i), pod = pod_of(s, block);
@@ -167,7 +248,7 @@ static void fabric_take_uplinks(struct ty_fabric_layout *l)
     } else if (ty_fabric_is_pairs(l) && !hashed) {
         climb_sums(l);
     } else {
-        ty_fabric_each_hop(l, climb_hop);
+        fabric_each_hop(l, climb_hop);
     }
 }
 
@@ -221,11 +302,11 @@ static void node_rates(struct ty_fabric_layout *l)
 {
     struct ty_fabric_scratch *w = l->w;
     if (l->times == 1 && (l->pattern == TY_PATTERN_RING || l->pattern == TY_PATTERN_CHAIN)) {
-        ty_fabric_each_hop(l, add_hop);
+        fabric_each_hop(l, add_hop);
         return;
     }
     const bool pairs = ty_fabric_is_pairs(l);
-    const double Bps = pairs ? ty_fabric_pair_Bps(l) : 0;
+    const double Bps = pairs ? fabric_pair_Bps(l) : 0;
     for (uint32_t i = 0; i < l->k; i++) {
         const double m = w->members[i];
         w->rate[OUT][i] = w->rate[IN][i] =

@@ -28,10 +28,6 @@ void ty_tiers_shape(struct ty_fabric_shape *shape, const struct ty_cluster *clus
 /* Of the memory of one socket; of all drives of a node, in the direction in which they are
  * faster. */
 double ty_tiers_socket_Bps(const struct ty_cluster *cluster);
-double ty_tiers_drive_Bps(const struct ty_cluster *cluster);
-
-void ty_tiers_link_name(const struct ty_fabric_shape *shape, enum ty_link_class class, uint32_t i,
-                        const char *way, char name[TY_LINK_NAME]);
 
 /* From a GPU to its host or back, or between host and drives for that GPU; from == to == HOST: the
  * processors update parameters. */

@@ -17,12 +17,4 @@ struct ty_link_meter;
 struct ty_link_meter *ty_link_meter_new(struct ty_timeline *timeline,
                                         const struct ty_contention *shared, struct ty_arena *arena);
 
-/* A flow begins, at speed 0; runs at a share of its full speed; ends. */
-void ty_link_meter_begin(struct ty_link_meter *m, uint32_t number, const struct ty_flow *flow);
-void ty_link_meter_speed(struct ty_link_meter *m, uint32_t number, double speed);
-void ty_link_meter_end(struct ty_link_meter *m, uint32_t number);
-
-/* All that changes now has been told. Times do not decrease. */
-void ty_link_meter_read(struct ty_link_meter *m, ty_ps now);
-
 #endif

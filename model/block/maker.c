@@ -1,0 +1,181 @@
+/* maker.c - the pieces that lists of operators are put together from. */
+#include "model/block/maker.h"
+
+#include <assert.h>
+#include <math.h>
+
+struct ty_unit_op *ty_block_op(struct ty_block_maker *b, enum ty_part part, const char *name,
+                               const char *backward, const char *weight)
+{
+    assert(b->out->n < TY_UNIT_OPS);
+    struct ty_unit_op *op = &b->out->op[b->out->n++];
+    *op = (struct ty_unit_op){
+        .name = name, .backward = backward, .weight = weight, .part = part, .n_reduces = 1};
+    return op;
+}
+
+void ty_block_kernel(struct ty_unit_op *op, const struct ty_kernel *kernel)
+{
+    assert(op->n_kernels < TY_OP_KERNELS);
+    op->kernel[op->n_kernels++] = *kernel;
+}
+
+void ty_block_elementwise(const struct ty_block_maker *b, struct ty_unit_op *op,
+                          enum ty_operator kind, int variant, double elements)
+{
+    ty_block_kernel(op, &(struct ty_kernel){.op = kind,
+                                            .dtype = b->arch->dtype,
+                                            .variant = variant,
+                                            .dropout = b->arch->dropout > 0,
+                                            .speed = b->layout->framework.norm_speed,
+                                            .elements = elements});
+}
+
+void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    ty_block_elementwise(b, op, TY_OPERATOR_NORM, b->arch->norm,
+                         b->shard.own_tokens * b->shard.hidden);
+    ty_block_weight(op, "norm", ty_arch_norm_params(b->arch) / b->shard.ranks);
+}
+
+void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
+                     const double *out, uint32_t n)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += out[i];
+    }
+    ty_block_fp8_linear(b, op, in, sum);
+    for (uint32_t i = 0; i < n; i++) {
+        ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
+                                                .dtype = ty_block_product_dtype(b),
+                                                .variant = TY_ANY_KERNEL,
+                                                .matmul = {b->shard.tokens, in, out[i]}});
+    }
+}
+
+void ty_block_weight(struct ty_unit_op *op, const char *name, double params)
+{
+    assert(op->n_weights < TY_OP_WEIGHTS);
+    op->weights[op->n_weights++] = (struct ty_weight){.name = name, .params = params};
+}
+
+void ty_block_whole_weight(struct ty_unit_op *op, const char *name, double params)
+{
+    ty_block_weight(op, name, params);
+    op->weights[op->n_weights - 1].whole = true;
+}
+
+static void put_saved(const struct ty_block_maker *b, const struct ty_saved *saved)
+{
+    if (saved->bytes > 0) {
+        assert(b->out->n_saved < TY_UNIT_SAVED);
+        b->out->saved[b->out->n_saved++] = *saved;
+    }
+}
+
+void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
+                   double bytes)
+{
+    ty_block_keep_of(b, made, 0, used, name, bytes);
+}
+
+void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t kernel, uint32_t used,
+                      const char *name, double bytes)
+{
+    put_saved(b,
+              &(struct ty_saved){name, TY_LIFE_KEPT, TY_PART_NONE, bytes, made, used, kernel, 0});
+}
+
+void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
+                   const char *name, double bytes)
+{
+    put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT, 0, 0});
+}
+
+void ty_block_need_most(const struct ty_block_maker *b, enum ty_part part, const char *name,
+                        double bytes)
+{
+    for (uint32_t i = 0; i < b->out->n_saved; i++) {
+        struct ty_saved *x = &b->out->saved[i];
+        if (x->life == TY_LIFE_BACKWARD && x->part == part && x->name == name) {
+            x->bytes = fmax(x->bytes, bytes);
+            return;
+        }
+    }
+    ty_block_need(b, TY_LIFE_BACKWARD, part, name, bytes);
+}
+
+/* Autograd makes it in the type of the weight, whoever adds it up; Megatron-LM, whose product has
+ * added it up already, gives autograd an empty one (tensor_parallel/layers.py, grad_weight). Where
+ * gradients are kept in shards, whole ones are counted with the buffers. */
+void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life life,
+                         const struct ty_unit_op *op, const char *name)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < op->n_weights; i++) {
+        most = fmax(most, op->weights[i].params);
+    }
+    ty_block_need(b, life, op->part, name, b->layout->zero < 2 ? 2 * most : 0);
+}
+
+bool ty_block_overlaps_products(const struct ty_block_maker *b)
+{
+    return b->layout->framework.overlap_tensor_products && b->layout->sequence_parallel &&
+           b->layout->tensor > 1 && !ty_layout_is_mesh(b->layout) && ty_unit_is_layer(b->kind);
+}
+
+double ty_block_hidden_bytes(const struct ty_block_maker *b)
+{
+    return b->shard.tokens * b->shard.hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+}
+
+double ty_block_row_bytes(const struct ty_block_maker *b, bool to_experts)
+{
+    const bool fp8 = to_experts && b->layout->framework.dispatch_dtype == TY_DISPATCH_FP8;
+    return b->arch->hidden * (fp8 ? TY_FP8_B : ty_dtype_bytes((enum ty_dtype)b->arch->dtype));
+}
+
+double ty_block_input_bytes(const struct ty_block_maker *b)
+{
+    const bool again = b->layout->framework.regather_inputs;
+    return (again ? b->shard.own_tokens : b->shard.tokens) * b->shard.hidden *
+           ty_block_operand_bytes(b);
+}
+
+void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,
+                   uint32_t times)
+{
+    struct ty_op_comms *comms = &op->comms[place];
+    assert(comms->n < TY_PLACE_COMMS);
+    struct ty_op_comm *at = &comms->item[comms->n++];
+    *at = *comm;
+    at->calls = comm->calls > 0 ? comm->calls : 1;
+    at->times = (uint8_t)times;
+}
+
+void ty_block_grad(struct ty_unit_op *op, struct ty_op_move move)
+{
+    uint32_t n = 0;
+    while (op->grad[n].bytes > 0) {
+        n++;
+        assert(n < TY_OP_GRADS);
+    }
+    op->grad[n] = move;
+}
+
+void ty_block_column_comm(const struct ty_block_maker *b, struct ty_unit_op *op,
+                          enum ty_comm_place place, enum ty_coll coll, uint32_t times)
+{
+    const double token = b->shard.tokens * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    struct ty_op_comm comm = {
+        .group = TY_GROUP_TENSOR, .coll = (uint8_t)coll, .bytes = ty_block_hidden_bytes(b)};
+    if (op->width[0] <= 0) {
+        ty_block_comm(op, place, &comm, times);
+        return;
+    }
+    for (uint32_t i = 0; i < TY_COUNT(op->width) && op->width[i] > 0; i++) {
+        comm.bytes = token * op->width[i];
+        ty_block_comm(op, place, &comm, 1);
+    }
+}
