@@ -7,6 +7,357 @@
  * only from Catapult's reserved names (others abort its import); numbers never NaN. */
 #include "traces/chrome/chrome.h"
 
+#include "sim/core/program/peers.h"
+
+/* ---- bubbles ---- */
+
+struct bubbles {
+    struct ty_chrome *c;
+    uint64_t serial; /* of the bubble that `head` was made for */
+    size_t head_len;
+    char head[TY_CHROME_LINE];
+};
+
+static void make_head(struct bubbles *b, const struct ty_view_bubble *bubble)
+{
+    char *q = ty_put_str(b->head, ",\n{\"name\":\"bubble\",\"cat\":\"bubble\",\"cname\":\"grey\","
+                                  "\"ph\":\"X\",\"tid\":");
+    q = ty_put_u64(q, TY_FIRST_TID);
+    if (b->c->view.trace->args != TY_ARGS_NONE) {
+        q = ty_put_str(q, ",\"args\":{\"why\":\"");
+        q = ty_put_str(q, bubble->why);
+        q = ty_put_str(q, "\",\"kind\":\"");
+        q = ty_put_str(q, bubble->kind);
+        q = ty_put_str(q, "\"}");
+    }
+    b->head_len = (size_t)(q - b->head);
+    b->serial = bubble->serial;
+}
+
+static void put_bubble(void *arg, const struct ty_view_bubble *bubble)
+{
+    struct bubbles *b = arg;
+    if (b->serial != bubble->serial) {
+        make_head(b, bubble);
+    }
+    const struct ty_chrome_piece *piece = /* made before the walk */
+        ty_chrome_pieces(b->c, bubble->shown, 0) + bubble->i;
+    char *p = ty_out_room(b->c->out, TY_CHROME_LINE);
+    p = ty_put_blocks(p, b->head, b->head_len);
+    p = ty_put_blocks(p, piece->text, piece->len);
+    p = ty_put_ns_as_us(p, bubble->start);
+    p = ty_put_str(p, ",\"dur\":");
+    p = ty_put_tenths_as_us(p, ty_view_length(bubble->start, bubble->end, 0));
+    *p++ = '}';
+    ty_out_advance(b->c->out, p);
+}
+
+static int chrome_bubbles(struct ty_chrome *c)
+{
+    struct ty_gaps gaps;
+    int rc = ty_gaps_init(&gaps, c->view.timeline, &c->view.arena);
+    for (uint32_t g = 0; g < c->view.program->n_gangs && rc == 0; g++) {
+        const struct ty_view_shown *shown = &c->view.shown[g];
+        rc = shown->n > 0 && ty_chrome_pieces(c, shown, 0) == NULL ? TY_ENOMEM : 0;
+        for (uint32_t i = 0, n; i < shown->n && rc == 0; i += n) {
+            struct bubbles b = {.c = c};
+            n = ty_view_stretch(shown, i);
+            rc = ty_view_bubbles(&c->view, &gaps, shown, i, n, put_bubble, &b);
+        }
+    }
+    return rc;
+}
+
+/* ---- counters ---- */
+
+/* Ends the arguments of an event of a rank, and it: whose it is, and when. */
+static void put_end(struct ty_chrome *c, char *p, const struct ty_chrome_piece *piece, uint64_t ns)
+{
+    *p++ = '}';
+    p = ty_put_blocks(p, piece->text, piece->len);
+    p = ty_put_ns_as_us(p, ns);
+    *p++ = '}';
+    ty_out_advance(c->out, p);
+}
+
+/* ---- memory ---- */
+
+struct memory {
+    struct ty_chrome *c;
+    const struct ty_view_shown *shown; /* that `fixed` is of */
+    const struct ty_chrome_piece *pieces;
+    char fixed[512]; /* the series that do not change, up to the value of activations */
+    size_t fixed_len;
+};
+
+static void put_fixed(struct memory *k)
+{
+    char *p = ty_put_str(k->fixed, ",\n{\"name\":\"memory\",\"ph\":\"C\",\"args\":{");
+    const struct ty_vocabulary *words = k->c->view.program->words;
+    for (uint32_t m = 0; m < words->n_memory; m++) {
+        if (m != words->held) {
+            *p++ = '"';
+            p = ty_put_str(p, words->memory[m]);
+            p = ty_put_str(p, "_GB\":");
+            p = ty_view_put_GB(p, ty_view_fixed_kB(k->shown->gang, m));
+            *p++ = ',';
+        }
+    }
+    *p++ = '"';
+    p = ty_put_str(p, words->memory[words->held]);
+    k->fixed_len = (size_t)(ty_put_str(p, "_GB\":") - k->fixed);
+}
+
+static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
+                       uint64_t kB)
+{
+    struct memory *k = arg;
+    if (k->shown != shown) {
+        k->shown = shown;
+        k->pieces = ty_chrome_pieces(k->c, shown, 0); /* made before the walk */
+        put_fixed(k);
+    }
+    char *p = ty_out_room(k->c->out, TY_CHROME_LINE);
+    p = ty_put_blocks(p, k->fixed, k->fixed_len);
+    p = ty_view_put_GB(p, kB);
+    put_end(k->c, p, &k->pieces[i], ns);
+}
+
+static void put_layer(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
+                      uint64_t thousandths)
+{
+    struct ty_chrome *c = arg;
+    const struct ty_trace_layers *layers = c->view.trace->layers;
+    const struct ty_chrome_piece *piece = ty_chrome_pieces(c, shown, 0) + i;
+    char *p = ty_out_room(c->out, TY_CHROME_LINE);
+    p = ty_put_str(p, ",\n{\"name\":\"");
+    p = ty_put_str(p, layers->name);
+    p = ty_put_str(p, "\",\"ph\":\"C\",\"args\":{\"");
+    p = ty_put_str(p, layers->series);
+    p = ty_put_str(p, "\":");
+    p = ty_put_ns_as_us(p, thousandths);
+    put_end(c, p, piece, ns);
+}
+
+/* Pieces of all members, so that nothing can fail later. */
+static int make_pieces(struct ty_chrome *c)
+{
+    for (uint32_t g = 0; g < c->view.program->n_gangs; g++) {
+        const struct ty_view_shown *shown = &c->view.shown[g];
+        if (shown->n > 0 && ty_chrome_pieces(c, shown, 0) == NULL) {
+            return TY_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+static int chrome_counters(struct ty_chrome *c)
+{
+    struct memory k = {.c = c};
+    const int rc = make_pieces(c) == 0 ? ty_view_memory(&c->view, put_memory, &k) : TY_ENOMEM;
+    return rc == 0 ? ty_view_layers(&c->view, put_layer, c) : rc;
+}
+
+/* ---- links ---- */
+
+/* Before the ranks' processes, as long as there is room. */
+static uint64_t link_pid(const struct ty_chrome *c, const struct ty_view_link *link)
+{
+    if (link->node == link->n_nodes) {
+        return TY_CHROME_CLUSTER;
+    }
+    return link->n_nodes <= TY_CHROME_PID0 - TY_CHROME_NODE0
+               ? TY_CHROME_NODE0 + (uint64_t)link->node
+               : TY_CHROME_PID0 + (uint64_t)c->view.program->n_ranks + link->node;
+}
+
+static void put_node(void *arg, const struct ty_view_link *link)
+{
+    struct ty_chrome *c = arg;
+    const uint64_t pid = link_pid(c, link);
+    const unsigned tid = TY_FIRST_TID;
+    if (!link->first) {
+        return;
+    }
+    ty_chrome_put_naming(c, "process_name", pid, tid, "name");
+    if (link->node == link->n_nodes) {
+        ty_out_str(c->out, "\"switches\"}}");
+    } else {
+        ty_out_printf(c->out, "\"node %u\"}}", (unsigned)link->node);
+    }
+    ty_chrome_put_naming(c, "process_sort_index", pid, tid, "sort_index");
+    ty_out_u64(c->out, (uint64_t)c->view.trace->n_ranks + link->position);
+    ty_out_str(c->out, "}}");
+    ty_chrome_put_naming(c, "process_labels", pid, tid, "labels");
+    ty_out_str(c->out, "\"links in and out\"}}");
+}
+
+static void put_load(void *arg, const struct ty_view_link *link, uint64_t ns, uint64_t kBps)
+{
+    struct ty_chrome *c = arg;
+    char *p = ty_out_room(c->out, TY_CHROME_LINE);
+    p = ty_put_str(p, ",\n{\"name\":\"");
+    p = ty_put_str(p, link->title);
+    p = ty_put_str(p, "\",\"ph\":\"C\",\"args\":{\"GB/s\":");
+    p = ty_view_put_GB(p, kBps);
+    p = ty_put_str(p, "},\"pid\":");
+    p = ty_put_u64(p, link_pid(c, link));
+    p = ty_put_str(p, ",\"ts\":");
+    p = ty_put_ns_as_us(p, ns);
+    *p++ = '}';
+    ty_out_advance(c->out, p);
+}
+
+static int chrome_links(struct ty_chrome *c)
+{
+    const struct ty_view_links_sink sink = {.start = put_node, .value = put_load, .arg = c};
+    return ty_view_links(&c->view, &sink);
+}
+
+/* ---- moments ---- */
+
+static char *put_value(char *p, const struct ty_view_mark *mark)
+{
+    if (mark->text != NULL) {
+        *p++ = '"';
+        p = ty_put_str(p, mark->text);
+        *p++ = '"';
+        return p;
+    }
+    if (!mark->thousandths) {
+        return ty_put_u64(p, mark->number);
+    }
+    return ty_put_ns_as_us(p, mark->number);
+}
+
+static void put_mark(void *arg, const struct ty_view_shown *shown, uint32_t i,
+                     const struct ty_view_mark *mark, uint64_t ns)
+{
+    struct ty_chrome *c = arg;
+    const struct ty_chrome_piece *piece = ty_chrome_pieces(c, shown, 0) + i;
+    char *p = ty_out_room(c->out, TY_CHROME_LINE);
+    p = ty_put_str(p, ",\n{\"name\":\"");
+    p = ty_put_str(p, mark->name);
+    p = ty_put_str(p, "\",\"cat\":\"phase\",\"ph\":\"i\",\"s\":\"p\",\"tid\":");
+    p = ty_put_u64(p, TY_FIRST_TID);
+    p = ty_put_str(p, ",\"args\":{\"");
+    p = ty_put_str(p, mark->key);
+    p = ty_put_str(p, "\":");
+    p = put_value(p, mark);
+    put_end(c, p, piece, ns);
+}
+
+static int chrome_marks(struct ty_chrome *c)
+{
+    return make_pieces(c) == 0 ? ty_view_marks(&c->view, put_mark, c) : TY_ENOMEM;
+}
+
+/* ---- arrows ---- */
+
+/* One end of a flow on one gang. */
+struct side {
+    const struct ty_view_shown *shown;
+    struct ty_view_extent extent;
+    uint32_t tid;
+};
+
+static struct side side_of(const struct ty_chrome *c, uint32_t gang, const struct ty_view_end *end)
+{
+    const struct ty_program *p = c->view.program;
+    const struct ty_op *op = &ty_pass_ops(p, &p->passes[end->pass])[end->op];
+    return (struct side){.shown = &c->view.shown[gang],
+                         .extent = ty_view_end_extent(&c->view, gang, end),
+                         .tid = p->words->streams[op->stream].tid};
+}
+
+static bool clip_side(const struct ty_chrome *c, const struct side *side, uint32_t member,
+                      uint64_t *s, uint64_t *e)
+{
+    return ty_view_clip(&c->view, side->extent.start[member],
+                        ty_view_extent_end(&side->extent, member), s, e);
+}
+
+/* `,\n{"name":"act 3","cat":"p2p",`: the part that both events of all members share. */
+static size_t put_head(const struct ty_channel *channel, uint16_t mb, char head[TY_CHROME_LINE])
+{
+    char *p = ty_put_str(head, ",\n{\"name\":\"");
+    p = ty_view_put_name(p, channel->name, TY_VIEW_NAME);
+    *p++ = ' ';
+    p = ty_put_u64(p, mb);
+    return (size_t)(ty_put_str(p, "\",\"cat\":\"p2p\",\"id\":") - head);
+}
+
+static void put_event(struct ty_chrome *c, const char *head, size_t n, uint64_t id, const char *ph,
+                      const struct side *side, uint32_t member, uint64_t ns)
+{
+    char *p = ty_out_room(c->out, TY_CHROME_LINE);
+    p = ty_put_blocks(p, head, n);
+    p = ty_put_u64(p, id);
+    p = ty_put_str(p, ph);
+    p = ty_put_u64(p, TY_CHROME_PID0 + (uint64_t)side->shown->gang->rank_of[member]);
+    p = ty_put_str(p, ",\"tid\":");
+    p = ty_put_u64(p, side->tid);
+    p = ty_put_str(p, ",\"ts\":");
+    p = ty_put_ns_as_us(p, ns);
+    *p++ = '}';
+    ty_out_advance(c->out, p);
+}
+
+/* From a member to one of those it sends to: the time of the slot numbers the arrow. */
+static void put_arrow(struct ty_chrome *c, const char *head, size_t n, uint64_t id,
+                      const struct side *from, uint32_t sender, const struct side *to,
+                      uint32_t receiver)
+{
+    uint64_t s, e, s2, e2;
+    if (to->shown->slot[receiver] == TY_VIEW_NONE || !clip_side(c, from, sender, &s, &e) ||
+        !clip_side(c, to, receiver, &s2, &e2)) {
+        return;
+    }
+    put_event(c, head, n, id, ",\"ph\":\"s\",\"pid\":", from, sender, e - 1);
+    put_event(c, head, n, id, ",\"ph\":\"f\",\"bp\":\"e\",\"pid\":", to, receiver, s2);
+}
+
+static void put_message(struct ty_chrome *c, const struct ty_channel *channel, uint32_t slot,
+                        const struct ty_view_end *send, const struct ty_view_end *recv)
+{
+    char head[TY_CHROME_LINE];
+    const struct side from = side_of(c, channel->from, send);
+    const struct side to = side_of(c, channel->to, recv);
+    const struct ty_pass *pass = &c->view.program->passes[send->pass];
+    const size_t n =
+        put_head(channel, ty_op_mb(pass, &ty_pass_ops(c->view.program, pass)[send->op]), head);
+    const uint32_t senders = from.shown->gang->n_ranks, receivers = to.shown->gang->n_ranks;
+    const uint32_t wide = senders > receivers ? senders : receivers;
+    for (uint32_t i = 0; i < from.shown->n; i++) {
+        const struct ty_peers times = ty_peers_of(from.shown->member[i], senders, wide);
+        for (uint32_t k = times.first; k < times.first + times.n; k++) {
+            put_arrow(c, head, n, (uint64_t)slot * c->view.program->slot_width + k + 1, &from,
+                      from.shown->member[i], &to, k / (wide / receivers));
+        }
+    }
+}
+
+static int chrome_flows(struct ty_chrome *c)
+{
+    const struct ty_program *p = c->view.program;
+    struct ty_view_ends ends;
+    if (ty_view_ends(&c->view, &ends) != 0) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < p->n_channels; i++) {
+        const struct ty_channel *channel = &p->channels[i];
+        for (uint32_t seq = 0; seq < channel->n_seq; seq++) {
+            const uint32_t slot = channel->first_slot + seq;
+            if (ends.send[slot].pass != TY_VIEW_NONE && ends.recv[slot].pass != TY_VIEW_NONE) {
+                put_message(c, channel, slot, &ends.send[slot], &ends.recv[slot]);
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- the file ---- */
+
 /* ---- head and foot ---- */
 
 static void put_metadata(struct ty_chrome *c, const char *key)
@@ -135,14 +486,14 @@ static int write_events(struct ty_chrome *c)
 {
     ty_chrome_critical(c);
     int rc = put_names(c);
-    rc = rc == 0 ? ty_chrome_marks(c) : rc;
-    rc = rc == 0 && ty_view_counts(&c->view, TY_COUNTERS_MEMORY) ? ty_chrome_counters(c) : rc;
-    rc = rc == 0 && ty_view_counts(&c->view, TY_COUNTERS_NET) ? ty_chrome_links(c) : rc;
+    rc = rc == 0 ? chrome_marks(c) : rc;
+    rc = rc == 0 && ty_view_counts(&c->view, TY_COUNTERS_MEMORY) ? chrome_counters(c) : rc;
+    rc = rc == 0 && ty_view_counts(&c->view, TY_COUNTERS_NET) ? chrome_links(c) : rc;
     rc = rc == 0 ? ty_chrome_slices(c) : rc;
     if (rc == 0 && c->view.trace->bubbles) {
-        rc = ty_chrome_bubbles(c);
+        rc = chrome_bubbles(c);
     }
-    return rc == 0 && c->view.trace->flows == TY_FLOWS_P2P ? ty_chrome_flows(c) : rc;
+    return rc == 0 && c->view.trace->flows == TY_FLOWS_P2P ? chrome_flows(c) : rc;
 }
 
 static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err)

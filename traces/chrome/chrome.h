@@ -61,16 +61,9 @@ const struct ty_chrome_piece *ty_chrome_pieces(struct ty_chrome *c,
 
 /* Each writes all events of its sort; returns 0 or TY_ENOMEM. */
 int ty_chrome_slices(struct ty_chrome *c);
-int ty_chrome_bubbles(struct ty_chrome *c);
-int ty_chrome_flows(struct ty_chrome *c);
-int ty_chrome_counters(struct ty_chrome *c);
-int ty_chrome_links(struct ty_chrome *c);
-int ty_chrome_marks(struct ty_chrome *c);
 
 /* critical.c: the row of the critical path; and a head of `n` bytes that says its slice is
  * on it, into out[TY_CHROME_LINE]. Returns its length. */
 void ty_chrome_critical(struct ty_chrome *c);
-size_t ty_chrome_mark_head(const struct ty_view_slice *slice, const char *head, size_t n,
-                           char *out);
 
 #endif

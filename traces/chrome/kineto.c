@@ -10,13 +10,113 @@
  *
  * Types of elements are not known here: messages are counted in bytes, of type Byte. Times as in
  * the Chrome trace. Detail does not matter: a kernel is a task. */
-#include "traces/chrome/kineto.h"
-
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "sim/core/program/issue.h"
 #include "sim/core/program/peers.h"
 #include "traces/view/view.h"
+
+/* The ranks that communicate in an operation of a member of a gang. */
+struct kineto_group {
+    uint64_t number;    /* of the process group: the same in the files of all its ranks */
+    const char *what;   /* "tp", "pp" */
+    uint32_t *ranks, n; /* ascending */
+};
+
+/* ---- groups ---- */
+
+/* Which of the links of a program an operation uses: < kineto_links(p), each with one group on a
+ * rank. */
+static uint32_t kineto_links(const struct ty_program *p)
+{
+    return p->n_groups + p->n_meets + p->n_channels;
+}
+
+static uint32_t kineto_link(const struct ty_program *p, const struct ty_op *op)
+{
+    switch ((enum ty_sync)op->sync) {
+    case TY_SYNC_LOCAL:
+    case TY_SYNC_GROUP:
+        return op->link;
+    case TY_SYNC_MEET:
+        return p->n_groups + op->link;
+    case TY_SYNC_SEND:
+    case TY_SYNC_RECV:
+        return p->n_groups + p->n_meets + op->link;
+    }
+    return 0;
+}
+
+/* Appends the members of a group that has `member`, as global ranks. */
+static void add_members(const struct ty_gang *gang, const struct ty_group *group, uint32_t member,
+                        struct kineto_group *out)
+{
+    const uint32_t first = ty_group_first(group, member);
+    for (uint32_t i = 0; i < group->count; i++) {
+        out->ranks[out->n++] = gang->rank_of[first + i * group->stride];
+    }
+}
+
+/* A gang takes part when it is listed or, without a list, when it issues the meeting. */
+static bool takes_part(const struct ty_program *p, uint32_t gang, uint32_t number)
+{
+    const struct ty_meet *meet = &p->meets[number];
+    for (uint32_t i = 0; meet->gangs != NULL && i < meet->n_gangs; i++) {
+        if (meet->gangs[i] == gang) {
+            return true;
+        }
+    }
+    return meet->gangs == NULL && ty_gang_meets(p, &p->gangs[gang], number);
+}
+
+static void add_meeting(const struct ty_program *p, uint32_t number, uint32_t member,
+                        struct kineto_group *out)
+{
+    const struct ty_meet *meet = &p->meets[number];
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        if (!takes_part(p, g, number)) {
+            continue;
+        }
+        const struct ty_group group = ty_meet_group(p, meet, p->gangs[g].n_ranks);
+        add_members(&p->gangs[g], &group, meet->n_members > 0 ? 0 : member, out);
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The group of an operation that is not LOCAL; ranks are the arena's. 0 or TY_ENOMEM. */
+static int kineto_group(const struct ty_program *p, struct ty_seat seat, const struct ty_op *op,
+                        struct ty_arena *arena, struct kineto_group *out)
+{
+    const struct ty_gang *gang = &p->gangs[seat.gang];
+    *out = (struct kineto_group){.ranks = ty_arena_array(arena, uint32_t, p->n_ranks)};
+    if (out->ranks == NULL) {
+        return TY_ENOMEM;
+    }
+    if (op->sync == TY_SYNC_GROUP) {
+        add_members(gang, &p->groups[op->link], seat.member, out);
+    } else if (op->sync == TY_SYNC_MEET) {
+        add_meeting(p, op->link, seat.member, out);
+    } else {
+        const struct ty_peers peers = ty_op_peers(p, op, seat.member);
+        const struct ty_gang *other = &p->gangs[ty_op_peer_gang(p, op)];
+        out->ranks[out->n++] = gang->rank_of[seat.member];
+        for (uint32_t i = 0; i < peers.n; i++) {
+            out->ranks[out->n++] = other->rank_of[peers.first + i];
+        }
+    }
+    qsort(out->ranks, out->n, sizeof(*out->ranks), ascending);
+    out->number = (uint64_t)kineto_link(p, op) * p->n_ranks + out->ranks[0];
+    out->what = p->kinds[op->kind].group != NULL ? p->kinds[op->kind].group : "pp";
+    return 0;
+}
+
+/* ---- events ---- */
 
 #define LINE        4096u /* most bytes of an event */
 #define NAME        200u
@@ -45,7 +145,7 @@ struct kineto {
     struct ty_arena arena;
     uint32_t rank, device;
     struct ty_seat seat;
-    struct ty_kineto_group *groups; /* [links of the program]; ranks NULL: not this rank's */
+    struct kineto_group *groups; /* [links of the program]; ranks NULL: not this rank's */
     uint32_t n_groups;
     uint64_t correlation; /* of the next kernel */
     uint8_t *parts;       /* [n_steps] enum part */
@@ -62,7 +162,7 @@ static char *put_safe(char *p, const char *name)
 
 /* ---- head ---- */
 
-static void put_ranks(struct ty_out *out, const struct ty_kineto_group *group)
+static void put_ranks(struct ty_out *out, const struct kineto_group *group)
 {
     ty_out_str(out, "[");
     for (uint32_t i = 0; i < group->n; i++) {
@@ -79,8 +179,8 @@ static void put_distributed(struct kineto *k)
                   "\"distributedInfo\": {\"rank\": %u, \"backend\": \"nccl\", \"world_size\": %u, "
                   "\"pg_count\": %u, \"pg_config\": [",
                   (unsigned)k->rank, (unsigned)k->p->n_ranks, (unsigned)k->n_groups);
-    for (uint32_t i = 0; i < ty_kineto_links(k->p); i++) {
-        const struct ty_kineto_group *group = &k->groups[i];
+    for (uint32_t i = 0; i < kineto_links(k->p); i++) {
+        const struct kineto_group *group = &k->groups[i];
         if (group->ranks != NULL) {
             ty_out_printf(out, "%s\n{\"pg_name\": \"%llu\", \"pg_desc\": ", comma,
                           (unsigned long long)group->number);
@@ -217,7 +317,7 @@ static char *put_arg_u64(char *p, const char *key, uint64_t x)
     return ty_put_u64(p, x);
 }
 
-static char *put_group(char *p, const struct ty_kineto_group *group)
+static char *put_group(char *p, const struct kineto_group *group)
 {
     p = ty_put_str(p, ", \"Process Group Name\": \"");
     p = ty_put_u64(p, group->number);
@@ -284,7 +384,7 @@ static char *put_communication(char *p, const struct kineto *k, const struct ty_
     if (op->sync == TY_SYNC_LOCAL) {
         return p;
     }
-    const struct ty_kineto_group *group = &k->groups[ty_kineto_link(k->p, op)];
+    const struct kineto_group *group = &k->groups[kineto_link(k->p, op)];
     p = ty_put_str(p, ", \"Collective name\": \"");
     p = sends           ? ty_put_str(p, "send")
         : takes         ? ty_put_str(p, "recv")
@@ -405,15 +505,14 @@ static void put_cut_steps(struct kineto *k)
 /* All groups that this rank communicates in, and room for the parts of steps. */
 static int find_groups(struct kineto *k)
 {
-    k->groups =
-        ty_arena_array(&k->arena, struct ty_kineto_group, (size_t)ty_kineto_links(k->p) + 1);
+    k->groups = ty_arena_array(&k->arena, struct kineto_group, (size_t)kineto_links(k->p) + 1);
     k->parts = ty_arena_array(&k->arena, uint8_t, (size_t)k->p->n_steps + 1);
     int rc = k->groups == NULL || k->parts == NULL ? TY_ENOMEM : 0;
     struct ty_issue at = ty_issue_of(k->p, &k->p->gangs[k->seat.gang]);
     while (rc == 0 && ty_issue_next(&at)) {
-        struct ty_kineto_group *group = &k->groups[ty_kineto_link(k->p, at.op)];
+        struct kineto_group *group = &k->groups[kineto_link(k->p, at.op)];
         if (at.op->sync != TY_SYNC_LOCAL && group->ranks == NULL) {
-            rc = ty_kineto_group(k->p, k->seat, at.op, &k->arena, group);
+            rc = kineto_group(k->p, k->seat, at.op, &k->arena, group);
             k->n_groups++;
         }
     }

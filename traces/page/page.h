@@ -115,16 +115,6 @@ void ty_page_release(struct ty_page *page);
  * has the fields. */
 int ty_page_put(const struct ty_page *page, struct ty_json *json, struct ty_err *err);
 
-/* pack.c: bytes[n] by raw deflate, as base64: letters, digits, + / =. TY_ENOMEM. */
-int ty_page_put_packed(struct ty_out *out, const char *bytes, size_t n);
-
-/* causes.c: fills before, how, via and delay of every slice; the path. */
-int ty_page_find_causes(struct ty_page *page);
-int ty_page_find_path(struct ty_page *page, const struct ty_timeline *own, struct ty_err *err);
-
-/* Room for one more row of a growing array; TY_ENOMEM. */
-int ty_page_room(void **rows, uint32_t n, uint32_t *cap, size_t size);
-
 /* page_template.c, made of the files in traces/page: what comes before and after the data. */
 extern const unsigned char ty_page_head[], ty_page_tail[];
 extern const size_t ty_page_head_len, ty_page_tail_len;

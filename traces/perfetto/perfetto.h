@@ -194,16 +194,13 @@ static inline uint64_t ty_pf_layers_track(const struct ty_pf *f, uint32_t rank)
 /* A packet of sequence 1 around body[n], an event at a time. */
 void ty_pf_put_event(struct ty_pf *f, uint64_t ns, const char *body, size_t n);
 
-/* tracks.c: the tracks, the run's figures. */
+/* A track, or the figures of the run. */
 struct ty_pf_track {
     uint64_t uuid, parent;
     uint32_t order;
     const char *name, *description; /* NULL: none */
     const char *unit, *shared_axis; /* of a counter; else NULL */
 };
-void ty_pf_put_track(struct ty_pf *f, const struct ty_pf_track *track);
-void ty_pf_put_tracks(struct ty_pf *f);
-uint64_t ty_pf_node_track(const struct ty_pf *f, uint32_t node);
 
 /* plan.c: strings, heads and order of the slices of the gang that is being written; 0 or
  * TY_ENOMEM. */
@@ -214,17 +211,8 @@ const struct ty_pf_piece *ty_pf_pieces(struct ty_pf *f, uint32_t partner, uint32
 /* slices.c: all slices and bubbles, with the arrows between them; 0 or TY_ENOMEM. */
 int ty_pf_slices(struct ty_pf *f);
 
-/* why.c: why the slice of a shown member started when it did, as an annotation. It
- * needs a string, and may be one more of the row. 0 or TY_ENOMEM. */
-int ty_pf_intern_why(struct ty_pf *f);
-int ty_pf_why(struct ty_pf *f, const struct ty_pass *pass, const struct ty_view_slice *slice,
-              uint32_t member, struct ty_pf_note *note);
-
 /* critical.c: the track of the critical path; the event of a slice of that stream,
  * body[n], with the remark that it lies on it, which needs a string. */
 void ty_pf_critical(struct ty_pf *f);
-int ty_pf_intern_critical(struct ty_pf *f);
-size_t ty_pf_mark_body(struct ty_pf *f, uint32_t stream, const char *body, size_t n,
-                       char out[TY_PF_BODY]);
 
 #endif

@@ -8,7 +8,138 @@
  * Bubbles have to come between the passes they lie between, since ends belong to the innermost
  * slice that is open on a row: passes are written as far as the next bubble waits. */
 #include "sim/core/program/peers.h"
+
 #include "traces/perfetto/perfetto.h"
+
+/* ---- the critical path ---- */
+
+static char *put_arg(char *p, const struct ty_view_arg *arg)
+{
+    char body[TY_PF_BODY / 2];
+    char *q = ty_proto_str(body, TY_PF_KEY, arg->key);
+    q = arg->value == TY_VALUE_TEXT ? ty_proto_str(q, TY_PF_STRING, arg->text)
+                                    : ty_proto_u64(q, TY_PF_UINT, (uint64_t)arg->number);
+    return ty_proto_bytes(p, TY_PF_ANNOTATION, body, (size_t)(q - body));
+}
+
+static void put_step(void *arg, const struct ty_view_step *step)
+{
+    struct ty_pf *f = arg;
+    const struct ty_category_row *category = ty_category(f->view.program, step->category);
+    char body[TY_PF_BODY], name[TY_VIEW_NAME + 24];
+    char *q = ty_view_put_name(name, step->name, TY_VIEW_NAME);
+    if (step->numbered) {
+        *q++ = ' ';
+        q = ty_put_u64(q, step->mb);
+    }
+    char *p = ty_proto_u64(body, TY_PF_TYPE, TY_PF_BEGIN);
+    p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_ROOT);
+    p = ty_proto_bytes(p, TY_PF_NAME, name, (size_t)(q - name));
+    p = ty_proto_str(p, TY_PF_CATEGORY, category->name);
+    p = ty_proto_str(p, TY_PF_CORRELATION, category->told);
+    for (uint32_t i = 0; i < step->n_args; i++) {
+        p = put_arg(p, &step->arg[i]);
+    }
+    ty_pf_put_event(f, step->start, body, (size_t)(p - body));
+    p = ty_proto_u64(body, TY_PF_TYPE, TY_PF_END);
+    p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_ROOT);
+    ty_pf_put_event(f, step->end, body, (size_t)(p - body));
+}
+
+void ty_pf_critical(struct ty_pf *f)
+{
+    if (f->view.path != NULL) {
+        ty_view_critical(&f->view, put_step, f);
+    }
+}
+
+/* Rows list their strings before their slices. */
+static int pf_intern_critical(struct ty_pf *f)
+{
+    const struct ty_program *p = f->view.program;
+    for (uint32_t l = 0; l < p->n_lanes && f->view.path != NULL; l++) {
+        if (ty_pf_intern(f, p->stream_of[l], TY_PF_TABLE_KEY, "critical") == 0) {
+            return TY_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* The event of a slice that lies on the path. Returns its length. */
+static size_t pf_mark_body(struct ty_pf *f, uint32_t stream, const char *body, size_t n,
+                           char out[TY_PF_BODY])
+{
+    char value[16];
+    memcpy(out, body, n);
+    char *q =
+        ty_proto_u64(value, TY_PF_KEY_IID, ty_pf_intern(f, stream, TY_PF_TABLE_KEY, "critical"));
+    q = ty_proto_u64(q, TY_PF_BOOL, 1);
+    return (size_t)(ty_proto_bytes(out + n, TY_PF_ANNOTATION, value, (size_t)(q - value)) - out);
+}
+
+/* ---- why a slice began ---- */
+
+static int pf_intern_why(struct ty_pf *f)
+{
+    const bool full = f->view.trace->args == TY_ARGS_FULL;
+    const struct ty_program *p = f->view.program;
+    for (uint32_t l = 0; l < p->n_lanes && full; l++) {
+        if (ty_pf_intern(f, p->stream_of[l], TY_PF_TABLE_KEY, "why") == 0) {
+            return TY_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* The number of a text that does not last; 0: no memory. */
+static uint32_t intern_copy(struct ty_pf *f, uint32_t stream, const char *text)
+{
+    struct ty_pf_strings *s = &f->strings[stream];
+    const uint32_t before = s->n[TY_PF_TABLE_VALUE];
+    const uint32_t iid = ty_pf_intern(f, stream, TY_PF_TABLE_VALUE, text);
+    if (iid <= before) {
+        return iid;
+    }
+    const char *kept = ty_arena_strndup(&f->arena, text, strlen(text));
+    if (kept == NULL) {
+        s->n[TY_PF_TABLE_VALUE] = before;
+        return 0;
+    }
+    s->text[TY_PF_TABLE_VALUE][before] = kept;
+    return iid;
+}
+
+/* Why the slice of a shown member started when it did, as an annotation. It
+ * needs a string, and may be one more of the row. 0 or TY_ENOMEM. */
+static int pf_why(struct ty_pf *f, const struct ty_pass *pass, const struct ty_view_slice *slice,
+                  uint32_t member, struct ty_pf_note *note)
+{
+    struct ty_view_why *why = &note->why;
+    char body[sizeof(why->text) + 16];
+    const int known = ty_view_why(&f->view, f->shown, pass, slice->first, member, why);
+    if (known > 0 && why->same) {
+        return 0;
+    }
+    note->len = 0;
+    note->value = 0;
+    if (known <= 0) {
+        why->known = false;
+        return known;
+    }
+    char *q =
+        ty_proto_u64(body, TY_PF_KEY_IID, ty_pf_intern(f, slice->stream, TY_PF_TABLE_KEY, "why"));
+    if (why->recurs) {
+        note->value = intern_copy(f, slice->stream, why->text);
+        q = ty_proto_u64(q, TY_PF_STRING_IID, note->value);
+    } else {
+        q = ty_proto_str(q, TY_PF_STRING, why->text);
+    }
+    note->len = (size_t)(ty_proto_bytes(note->text, TY_PF_ANNOTATION, body, (size_t)(q - body)) -
+                         note->text);
+    return why->recurs && note->value == 0 ? TY_ENOMEM : 0;
+}
+
+/* ---- slices ---- */
 
 /* A row: what its packets begin with, and the time of the last one. */
 struct lane {
@@ -211,7 +342,7 @@ static inline void put_each(struct walk *w, const struct ty_pass *pass,
         }
         struct lane *lane = &w->lane[slice->stream][i];
         if (why != NULL) {
-            w->rc = ty_pf_why(f, pass, slice, m, why);
+            w->rc = pf_why(f, pass, slice, m, why);
             put_values(f, slice->stream, lane, why->value);
         }
         char *nowhere = NULL;
@@ -268,7 +399,7 @@ static void put_members(struct walk *w, const struct ty_pass *pass, uint32_t num
             w->from = mark[k].i;
             w->to = mark[k].i + 1;
             put_begins(w, pass, slice, marked,
-                       ty_pf_mark_body(w->f, slice->stream, body, len, marked));
+                       pf_mark_body(w->f, slice->stream, body, len, marked));
             w->from = w->to;
         }
     }
@@ -428,8 +559,8 @@ static int put_gang(struct ty_pf *f, struct walk *w, struct ty_gaps *gaps)
     const unsigned streams = ty_view_streams(&f->view, shown->gang);
     int rc = ty_pf_begin_gang(f, shown);
     rc = rc == 0 && f->view.trace->bubbles ? intern_bubble(f) : rc;
-    rc = rc == 0 ? ty_pf_intern_critical(f) : rc;
-    rc = rc == 0 ? ty_pf_intern_why(f) : rc;
+    rc = rc == 0 ? pf_intern_critical(f) : rc;
+    rc = rc == 0 ? pf_intern_why(f) : rc;
     for (uint32_t l = 0; l < f->view.program->n_lanes && rc == 0; l++) {
         const uint32_t s = f->view.program->stream_of[l];
         for (uint32_t i = 0; i < shown->n && (streams >> s & 1u) != 0; i++) {

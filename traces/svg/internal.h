@@ -61,10 +61,6 @@ struct ty_svg_items {
 int ty_svg_collect(struct ty_svg_items *items, const struct ty_svg_panel *panel, ty_ps from,
                    ty_ps to, struct ty_arena *arena);
 
-/* slow.c: marks the labels of slow rows, and finds the slowest of all ranks. 0 or TY_ENOMEM. */
-int ty_svg_mark_slow(struct ty_svg_items *items, const struct ty_svg_panel *panel,
-                     const uint32_t *rank_of_row, struct ty_arena *arena);
-
 /* ---- marks ---- */
 
 #define TY_SVG_THIN_UM 50 /* what is thinner is merged with neighbours that are, too ... */

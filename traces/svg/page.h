@@ -37,27 +37,11 @@ int ty_svg_lay_out(struct ty_svg_page *page);
 /* Distance of a time from the left edge. */
 int32_t ty_svg_page_x(const struct ty_svg_page *page, ty_ps t);
 
-/* Whether title and figures of all panels fit on one line each: all heads look alike. */
-bool ty_svg_heads_fit(struct ty_svg_page *page);
-
-/* "1f1b     33 time units, idle 27.3 %: fill 9.1, stall 9.1, drain 9.1", on one line or two. */
-void ty_svg_put_head(struct ty_svg_page *page, const struct ty_svg_sheet *sheet);
-
-/* Where the first run ends, across a panel that is compared with it; from where this one ends to
- * there an arrow with the difference, if that leaves room for it.
- *
- *     ########    :
- *     ########<-->: -75 ms
- *     ########    :        */
-void ty_svg_put_difference(struct ty_svg_page *page, const struct ty_svg_sheet *sheet,
-                           int32_t height);
-
 #define TY_SVG_MIN_NUMBER 1200 /* a micro-batch number smaller than 3.4 points is left out, um */
 
 /* Below the panels: axis, legend, and remarks.c: remarks. */
 void ty_svg_put_axis(struct ty_svg_page *page);
 void ty_svg_put_legend(struct ty_svg_page *page);
-void ty_svg_put_remarks(struct ty_svg_page *page);
 
 /* Thin lines at the ticks of the axis, from y0 to y1. */
 void ty_svg_put_grid(struct ty_svg_page *page, int32_t y0, int32_t y1);

@@ -79,7 +79,7 @@ int ty_page_put_schedules(struct ty_json *j, const struct ty_run *run, struct ty
     if (rc == 0) {
         ty_json_line(j, 0);
         ty_json_object(j, "schedules");
-        ty_json_bool(j, "no_noise", all.no_noise);
+        ty_json_bool(j, "no_dice", all.no_noise);
         ty_json_whole(j, "left_out", all.left_out);
         ty_json_array(j, "items");
         ty_json_rows(j);
