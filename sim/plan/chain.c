@@ -11,6 +11,8 @@
  * rounds x M alone is not). So the best of all is among those that were solved. */
 #include "sim/plan/chain.h"
 
+#include "sim/base/check.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -54,6 +56,7 @@ static void ask(struct solver *x)
             for (uint32_t j = i + 1; j <= c->n_layers; j++) {
                 for (uint32_t k = 0; k < c->n_schemes; k++) {
                     const double w = c->stage(c->arg, i, j, k, s);
+                    assert(w >= 0);
                     x->seconds[seconds_at(x, s, i, j, k)] = w;
                     if (w < HUGE_VAL) {
                         x->ceiling[n++] = w;
@@ -75,6 +78,7 @@ static void solve_one(struct solver *x, double ceiling, uint32_t s, uint32_t fro
                       uint32_t k)
 {
     const struct ty_chain *c = x->chain;
+    assert(c->scheme[k].devices > 0 && c->scheme[k].devices <= devices);
     const uint32_t left = devices - c->scheme[k].devices;
     const size_t here = at(x, s, from, devices, k);
     double *best = &x->g[here];
@@ -139,12 +143,14 @@ static void take(const struct solver *x, uint32_t stages, uint32_t scheme,
     for (uint32_t s = stages; s > 0; s--) {
         const struct step next =
             s > 1 ? x->step[at(x, s, from, devices, scheme)] : (struct step){c->n_layers, 0};
+        assert(next.to > from && c->scheme[scheme].devices <= devices);
         out->stage[stages - s] = (struct ty_chain_stage){next.to - from, scheme};
         out->most = fmax(out->most, x->seconds[seconds_at(x, s, from, next.to, scheme)]);
         devices -= c->scheme[scheme].devices;
         from = next.to;
         scheme = next.scheme;
     }
+    assert(from == c->n_layers && devices == 0); /* all layers, on all devices */
 }
 
 static int begin(struct solver *x, struct ty_chain_result *out, struct ty_arena *arena)
@@ -188,6 +194,7 @@ int ty_chain(const struct ty_chain *chain, struct ty_chain_result *out, struct t
         out->ceilings++;
         if (chain->rounds * x.ceiling[i] + sum < best) {
             best = chain->rounds * x.ceiling[i] + sum;
+            assert(sum >= least);
             take(&x, stages, scheme, out);
             out->sum = sum;
         }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/block/memory.h"
+#include "sim/base/check.h"
 #include "sim/config/vary.h"
 #include "sim/plan/chain.h"
 #include "sim/run/bill.h"
@@ -44,6 +45,7 @@ struct chain {
 /* Layers before a group. */
 static uint32_t layers_before(const struct chain *m, uint32_t group)
 {
+    assert(group <= m->groups);
     return (uint32_t)((uint64_t)group * m->space->base->arch.layers / m->groups);
 }
 
@@ -52,6 +54,7 @@ static int execute(const struct chain *m, uint32_t gpus, uint32_t tensor, struct
                    struct ty_run **run, struct ty_err *err)
 {
     struct ty_plan_point point = *m->point;
+    assert(gpus % tensor == 0 && m->sequences % (gpus / tensor) == 0);
     point.tensor = tensor;
     point.pipeline = 1;
     point.data = 0;
@@ -109,6 +112,7 @@ static int note(struct chain *m, const struct ty_run *run, uint32_t gpus, struct
         .head_B = states_of(run, TY_UNIT_HEAD),
         .room_B =
             ty_run_capacity(run, 0) - run->lowered.program.gangs[0].static_B[TY_MEM_ACTIVATIONS]};
+    assert(c->layer_s > 0 && c->room_B >= 0);
     m->scheme[m->n_schemes++].devices = gpus;
     return 0;
 }
@@ -152,6 +156,7 @@ static double stage_seconds(const void *arg, uint32_t from, uint32_t to, uint32_
 {
     const struct chain *m = arg;
     const struct scheme_cost *c = &m->cost[scheme];
+    assert(from < to && scheme < m->n_schemes && behind > 0);
     const bool first = from == 0, last = to == m->groups;
     const uint32_t layers = layers_before(m, to) - layers_before(m, from);
     const double bytes = layers * (c->states_B + behind * c->kept_B) +
@@ -176,6 +181,7 @@ static double seconds_between(const void *arg, uint32_t at, uint32_t used, uint3
     const struct ty_arch *arch = &m->space->base->arch;
     const uint32_t a = m->scheme[before].devices, b = m->scheme[after].devices;
     const uint32_t fewer = a < b ? a : b;
+    assert(before < m->n_schemes && after < m->n_schemes && used <= m->gpus);
     (void)at;
     if (!divide(a, b) || !divide(m->cost[before].data, m->cost[after].data) ||
         used % (b < m->node ? b : m->node) != 0) {
@@ -308,6 +314,7 @@ static int word(struct finding *f, const struct solved *x, struct ty_plan_stages
         tensor[s] = cost->tensor;
         data[s] = cost->data;
         group += stage->layers;
+        assert(group <= x->chain->groups);
     }
     *out = (struct ty_plan_stages){.recompute = x->chain->point->recompute,
                                    .stage_layers = {n, layers},
@@ -323,6 +330,7 @@ static int keep(struct finding *f, const struct solved *x, const struct ty_run *
     struct ty_figures figures;
     struct ty_bill bill;
     ty_run_numbers(run, &figures);
+    assert(figures.step_s > 0);
     if (figures.step_s >= *f->step_s) {
         return 0;
     }

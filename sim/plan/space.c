@@ -8,6 +8,7 @@
 
 #include "model/check.h"
 #include "model/parallel/kinds.h"
+#include "sim/base/check.h"
 #include "sim/config/setting.h"
 #include "sim/config/vary.h"
 #include "sim/sweep/sweep_table.h"
@@ -89,6 +90,7 @@ static int make_orders(struct ty_plan_space *space, struct ty_arena *arena, stru
         for (uint32_t k = 0; k < TY_N_AXES; k++) {
             const uint32_t among = TY_N_AXES - 1 - k, at = rest / factorial[among];
             order[i].item[k] = left[at];
+            assert(at <= among);
             memmove(left + at, left + at + 1, (among - at) * sizeof(left[0]));
             rest %= factorial[among];
         }
@@ -272,6 +274,7 @@ static int read_list(struct ty_plan_space *space, const char *over, struct ty_ar
     if (rc < 0) {
         return rc;
     }
+    assert(index < TY_PLAN_N_AXES && list.n > 0);
     axis->searched = true;
     axis->n = 0;
     if (space->base->schedule.custom != NULL && axis->section == TY_SECTION_SCHEDULE) {
@@ -331,6 +334,7 @@ static int read_framework(struct ty_plan_space *space, const struct ty_source *s
     for (size_t i = 0; i < source->n_sets; i++) {
         sets[i] = source->sets[i];
     }
+    assert(zero < TY_PLAN_ZEROS);
     sets[own.n_sets++] = ty_arena_printf(arena, "layout.zero=%u", (unsigned)zero);
     own.sets = sets;
     int rc = sets[source->n_sets] != NULL ? ty_config_read_open(&config, &own, err)
@@ -400,6 +404,17 @@ static struct ty_plan_point first_point(const struct ty_plan_space *space)
     };
 }
 
+/* Returns whether neighbours differ: equal points would be equal rows. */
+static bool points_differ(const struct ty_plan_space *space)
+{
+    bool differ = true;
+    for (uint32_t i = 1; i < space->n_points; i++) {
+        differ =
+            differ && memcmp(&space->point[i - 1], &space->point[i], sizeof(*space->point)) != 0;
+    }
+    return differ;
+}
+
 static int fail_empty(const struct ty_plan_space *space, struct ty_err *err)
 {
     struct ty_layout layout;
@@ -444,6 +459,7 @@ int ty_plan_space(struct ty_plan_space *space, const struct ty_config *base,
     if (rc == 0) {
         rc = ty_plan_walk(space, err);
     }
+    TY_DEBUG_CHECK(rc < 0 || points_differ(space));
     return rc == 0 && space->n_points == 0 ? fail_empty(space, err) : rc;
 }
 
@@ -458,6 +474,7 @@ void ty_plan_space_release(struct ty_plan_space *space)
 void ty_plan_set_layout(const struct ty_plan_space *space, const struct ty_plan_point *point,
                         struct ty_layout *layout)
 {
+    assert(point->zero < TY_PLAN_ZEROS && point->order < space->n_orders);
     layout->framework = space->framework[point->zero];
     layout->tensor = point->tensor;
     layout->tensor_scheme = point->tensor_scheme;

@@ -11,6 +11,7 @@
 
 #include "model/block/memory.h"
 #include "model/parallel/kinds.h"
+#include "sim/base/check.h"
 #include "sim/run/bill.h"
 #include "sim/run/deal.h"
 #include "sim/run/figures.h"
@@ -164,6 +165,7 @@ static void note_stage(struct problem *p, const struct ty_run *run, uint32_t s,
     const uint32_t slices = ty_sched_slices(&c->schedule), rank = p->owner[s];
     const uint32_t last = c->layout.stages - 1, chunks = c->layout.stages / c->layout.pipeline;
     struct ty_deal_stage *stage = &p->stage[rank];
+    assert(rank < c->layout.pipeline);
     const struct held held = count_held(run, rank, s, bill->pass);
     const struct ty_layers own = ty_layout_layers(&run->config->layout, &c->arch, last + 1, s);
     const double kept = (double)held.kept / slices; /* micro-batches */
@@ -258,6 +260,7 @@ static int find_costs(struct problem *p, const struct ty_config *config, const u
             if (p->deal.n_modes == 0) {
                 note_stages(p, run, work);
             }
+            assert(p->deal.n_kinds > 0 && p->deal.n_kinds <= TY_LAYER_KINDS);
             p->mode[p->deal.n_modes++] = mode[k];
             ++*executed;
         }
@@ -289,6 +292,7 @@ static void spread_layers(const struct problem *p, uint32_t rank, uint32_t layer
     for (uint32_t s = 0; s < stages; s++) {
         if (p->owner[s] == rank) {
             out[s] = s > 0 && s + 1 < stages;
+            assert(layers >= out[s]);
             layers -= out[s];
         }
     }
@@ -298,12 +302,12 @@ static void spread_layers(const struct problem *p, uint32_t rank, uint32_t layer
             const bool mine = p->owner[s - 1] == rank;
             least = mine && (least == stages || out[s - 1] < out[least]) ? s - 1 : least;
         }
+        assert(least < stages);
         out[least]++;
     }
 }
 
-/* Spreads the recomputed layers of a rank. Its first virtual stages, which hold most, come first.
- * */
+/* Spreads the recomputed layers of a rank: first over its first virtual stages, which hold most. */
 static void spread_again(const struct problem *p, uint32_t rank, const struct ty_deal_share *share,
                          const uint32_t *layers, struct ty_counts *out)
 {
@@ -316,6 +320,7 @@ static void spread_again(const struct problem *p, uint32_t rank, const struct ty
         uint32_t room = layers[s];
         while (room > 0 && k < share->n_again) {
             const uint32_t n = left < room ? left : room;
+            assert(counts->n < TY_COUNT(counts->item));
             counts->item[counts->n].set = p->mode[share->again[k].mode];
             counts->item[counts->n].n = n;
             counts->n += n > 0;
@@ -363,6 +368,23 @@ static bool is_even(const struct ty_config *config, const uint32_t *layers)
     return same;
 }
 
+/* Returns whether stages have all layers of the model, and recompute no more than they have. */
+static bool is_whole(const struct ty_config *config, const uint32_t *layers,
+                     const struct ty_counts *counts)
+{
+    uint32_t sum = 0;
+    bool whole = true;
+    for (uint32_t s = 0; s < config->layout.stages; s++) {
+        uint32_t again = 0;
+        for (uint32_t i = 0; i < counts[s].n; i++) {
+            again += counts[s].item[i].n;
+        }
+        whole = whole && again <= layers[s];
+        sum += layers[s];
+    }
+    return whole && sum == config->arch.layers;
+}
+
 /* Writes a partition as keys. */
 static int word(struct search *x, const struct ty_deal_share *share, struct ty_plan_stages *out)
 {
@@ -379,6 +401,7 @@ static int word(struct search *x, const struct ty_deal_share *share, struct ty_p
         spread_again(p, r, &share[r], layers, counts);
         any = any || share[r].n_again > 0;
     }
+    TY_DEBUG_CHECK(is_whole(p->config, layers, counts));
     *out = (struct ty_plan_stages){.recompute = plain_mode(p, counts)};
     for (uint32_t s = 0; s < stages; s++) {
         for (uint32_t i = 0; i < counts[s].n; i++) {
@@ -398,8 +421,7 @@ static int word(struct search *x, const struct ty_deal_share *share, struct ty_p
 
 /* ---- simulation ---- */
 
-/* Returns whether all stages fit. With `learn`, takes the missing bytes from the room of a stage.
- * */
+/* Returns whether all stages fit. With `learn`, takes missing bytes from the room of a stage. */
 static bool fit(struct search *x, const struct ty_run *run, bool learn)
 {
     bool fits = true;
@@ -421,6 +443,7 @@ static void keep(struct search *x, const struct ty_run *run, struct ty_plan_stag
     struct ty_figures figures;
     struct ty_bill bill;
     ty_run_figures(run, &figures);
+    assert(figures.step_s > 0);
     if (x->out->found && figures.step_s >= x->out->step_s) {
         return;
     }
@@ -481,6 +504,7 @@ static bool move(const struct search *x, uint32_t from, uint32_t to, struct ty_d
         sum += w;
         first = end;
     }
+    assert(first == x->deal.n_layers);
     return x->deal.rounds * most + sum <= WORTH_A_TRY * x->objective;
 }
 
@@ -516,6 +540,7 @@ static int try_fewer(struct search *x, struct ty_deal_share *share)
     for (uint32_t r = 0; r < n && rc >= 0; r++) {
         memcpy(share, x->best, n * sizeof(*share));
         if (share[r].n_again > 0 && x->out->simulated < EXECUTIONS_MAX) {
+            assert(share[r].again[share[r].n_again - 1].n > 0);
             share[r].n_again -= --share[r].again[share[r].n_again - 1].n == 0;
             rc = simulate(x, share, false);
         }
@@ -537,6 +562,7 @@ static int find(struct search *x)
         if (!result.fits) {
             return 0;
         }
+        assert(result.most > 0 && result.most <= result.sum);
         x->objective = x->deal.rounds * result.most + result.sum;
         rc = simulate(x, result.share, true);
         if (rc <= 0) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/check.h"
 #include "sim/config/vary.h"
 #include "sim/plan/bound.h"
 #include "sim/plan/verdict.h"
@@ -111,6 +112,7 @@ static int estimate(const struct finding *f, uint32_t point, struct candidate *o
     for (uint32_t k = 1; k < f->modes.n && rc >= 0 && lacks_B > 0 && first.bound_s > 0; k++) {
         rc = look_at_even(f, point, f->modes.mode[k], &other, err);
         if (rc == 0 && other.peak_B <= other.capacity_B) {
+            assert(other.peak_B < first.peak_B);
             const double share = lacks_B / (first.peak_B - other.peak_B);
             const double step_s = first.bound_s + share * (other.bound_s - first.bound_s);
             out->promise_s = out->fits ? fmin(out->promise_s, step_s) : step_s;
@@ -192,6 +194,7 @@ bool ty_plan_uneven_replaces(const struct ty_plan_uneven *uneven, const struct t
 static int keep(struct finding *f, uint32_t point, const struct ty_plan_stages *stages,
                 const struct ty_config *config, struct ty_err *err)
 {
+    assert(stages->step_s < f->step_s && point < f->space->n_points);
     f->step_s = stages->step_s;
     f->out->found = true;
     f->out->point = point;
@@ -208,6 +211,7 @@ static int repartition(struct finding *f, uint32_t point, struct ty_err *err)
     if (rc == 0) {
         rc = ty_plan_stages(&config, f->modes.mode, f->modes.n, f->book, &stages, f->arena, err);
     }
+    assert(rc < 0 || !stages.found || stages.peak_B <= stages.capacity_B);
     out->dealt++;
     out->simulated += stages.simulated;
     if (rc == 0 && stages.found && stages.step_s < f->step_s) {

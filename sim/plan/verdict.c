@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "sim/base/check.h"
 #include "sim/plan/costs_internal.h"
 
 /* A layout, looked up. */
@@ -71,6 +72,7 @@ static double holds(const struct bill *b, uint32_t r, const struct ty_plan_stage
 {
     const struct ty_plan_rank *rank = &b->look.order->rank[r];
     double params = 0, experts = 0;
+    assert(rank->n_chunks > 0);
     for (uint32_t c = 0; c < rank->n_chunks; c++) {
         params += stage[rank->stage[c]]->params.all;
         experts += stage[rank->stage[c]]->params.experts;
@@ -131,6 +133,7 @@ int ty_plan_verdict(struct ty_plan_costs *costs, const struct ty_layout *layout,
             out->stage = r;
         }
     }
+    assert(rc < 0 || (out->peak_B > 0 && out->stage < b.look.order->shape.p));
     out->fits = out->peak_B <= out->capacity_B;
     return rc;
 }

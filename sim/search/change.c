@@ -159,7 +159,7 @@ static bool set_expert_tensor(struct ty_config *c, int to)
     return ty_arch_is_moe(&c->arch) && scale(&c->layout.expert_tensor, to);
 }
 
-/* Tokens of a sequence that a context rank has at least. With fewer, rounds would be shorter than
+/* The fewest tokens of a sequence that a context rank has. With fewer, rounds would be shorter than
  * their messages (guess: by the bounds of docs/model.md, between 1,100 and 17,800 between nodes).
  * */
 #define CONTEXT_TOKENS 8192u

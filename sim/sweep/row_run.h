@@ -69,8 +69,7 @@ int ty_row_execute(struct ty_run *run, struct ty_memory_semaphore *gate, ty_row_
 int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
                size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err);
 
-/* Writes the first message of err on one line, without a place inside a setting that no user wrote.
- * */
+/* Writes the first message of err on one line. Leaves out places in settings that no user wrote. */
 #define TY_ROW_MESSAGE 512
 void ty_row_message(const struct ty_err *err, char buf[TY_ROW_MESSAGE]);
 

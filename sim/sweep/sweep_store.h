@@ -6,8 +6,7 @@
  * uses it. Of processes that share the rows the first has PATH.partial, the others PATH.partial.1,
  * .2, ...; a sweep that resumes reads them all, however many they were.
  *
- * Standard output, a pipe or a device takes each row in order, as soon as all before it are there.
- * */
+ * Standard output, a pipe or a device takes each row in order, once all before it are there. */
 #ifndef TY_SWEEP_STORE_H
 #define TY_SWEEP_STORE_H
 
@@ -79,8 +78,7 @@ int ty_sweep_store_open(struct ty_sweep_store *store, const struct ty_sweep_targ
 int ty_sweep_store_read(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
                         struct ty_err *err);
 
-/* To be called once, before rows are added, and after all processes that share the rows have read.
- * */
+/* To be called once, before rows are added and after all processes that share them have read. */
 int ty_sweep_store_begin(struct ty_sweep_store *store, struct ty_err *err);
 
 /* Adds a finished row and takes its line of the table. One call at a time. Returns false if it

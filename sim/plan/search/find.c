@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/check.h"
 #include "sim/base/clock.h"
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
@@ -99,6 +100,7 @@ static int set_gpus(struct ty_source *source, uint32_t gpus, const struct ty_con
         return ty_fail_memory(err);
     }
     const char **nodes = &sets[source->n_sets], **part = nodes + 1;
+    assert(gpus > 0 && (gpus < node || gpus % node == 0));
     *nodes = ty_arena_printf(arena, "cluster.nodes=%u", (unsigned)(gpus < node ? 1 : gpus / node));
     *part = ty_arena_printf(arena, "cluster.gpus_per_node=%u", (unsigned)gpus);
     source->sets = sets;
@@ -186,6 +188,7 @@ static int join(struct ty_plan_answer *a, struct ty_err *err)
             }
         }
     }
+    assert(a->n_pareto <= n);
     a->pareto = row;
     a->pareto_of = of;
     return 0;
@@ -307,6 +310,7 @@ static int check_crew(const struct ty_plan_options *options, struct ty_err *err)
 static int find_uneven(struct ty_plan_answer *a, const struct ty_plan_options *options,
                        struct ty_err *err)
 {
+    assert(a->best < a->n_results);
     const struct ty_plan_result *best = &a->result[a->best];
     double step_s = best->n_rows > 0 ? best->row[0].step_s : 0;
     int rc = 0;

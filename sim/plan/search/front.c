@@ -1,6 +1,8 @@
 /* front.c - keeps the K best keys and the staircase of the Pareto set. */
 #include "sim/plan/search/front.h"
 
+#include "sim/base/check.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,7 @@ static void add_best(struct ty_plan_front *front, const struct ty_plan_key *key)
     memmove(front->best + at + 1, front->best + at, (front->n_best - at) * sizeof(*key));
     front->best[at] = *key;
     front->n_best += front->n_best < front->top;
+    assert(at <= front->n_best);
 }
 
 /* Returns whether a stair is at least as good in both; of equal ones the earlier row is better. */
@@ -62,6 +65,17 @@ static bool is_beaten(const struct ty_plan_front *front, const struct ty_plan_st
     return n > 0 && beats(&front->stair[n - 1], stair);
 }
 
+/* Returns whether each stair is slower than the one before and needs less memory. */
+static bool is_staircase(const struct ty_plan_front *front)
+{
+    bool falls = true;
+    for (uint32_t i = 1; i < front->n_stairs; i++) {
+        const struct ty_plan_stair *a = &front->stair[i - 1], *b = &front->stair[i];
+        falls = falls && a->step_s < b->step_s && a->peak_B > b->peak_B;
+    }
+    return falls;
+}
+
 static void add_stair(struct ty_plan_front *front, const struct ty_plan_stair *stair)
 {
     if (is_beaten(front, stair)) {
@@ -79,12 +93,14 @@ static void add_stair(struct ty_plan_front *front, const struct ty_plan_stair *s
     memmove(front->stair + at + 1, front->stair + at, (n - at) * sizeof(*stair));
     front->stair[at] = *stair;
     front->n_stairs = n + 1;
+    TY_DEBUG_CHECK(is_staircase(front));
 }
 
 void ty_plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *key, double step_s,
                        double peak_B)
 {
     const struct ty_plan_stair stair = {step_s, peak_B, key->row};
+    assert(step_s > 0 && peak_B > 0);
     add_best(front, key);
     add_stair(front, &stair);
 }

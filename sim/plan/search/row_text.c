@@ -1,6 +1,8 @@
 /* row_text.c - names the keys of a point and formats their values. */
 #include "sim/plan/search/row_text.h"
 
+#include "sim/base/check.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@ static const struct {
 
 const char *ty_plan_key_name(uint32_t i, char buf[TY_PLAN_VALUE])
 {
+    assert(i < TY_PLAN_N_KEYS);
     (void)snprintf(buf, TY_PLAN_VALUE, "%s.%s", ty_config_section_name(keys[i].section),
                    keys[i].key);
     return buf;
@@ -60,6 +63,7 @@ const char *ty_plan_key_short(uint32_t i, char buf[TY_PLAN_VALUE])
 {
     ty_plan_key_name(i, buf);
     char *dot = strchr(buf, '.');
+    assert(dot != NULL);
     if (i == TY_PLAN_SCHEDULE || i == TY_PLAN_N_AXES) {
         *dot = '\0';
         return buf;

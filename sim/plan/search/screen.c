@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/check.h"
 #include "sim/config/vary.h"
 #include "sim/plan/bound.h"
 #include "sim/plan/verdict.h"
@@ -99,6 +100,7 @@ static int ask_bill(const struct ty_plan_space *space, const struct ty_plan_poin
     rc = ty_run_plan(&run, &config, tool->book, err);
     if (rc == 0) {
         ty_run_fullest(run, &bill);
+        assert(out->peak_B < bill.total_B + 1); /* the verdict is a lower bound, but for rounding */
         out->peak_B = bill.total_B;
         out->capacity_B = bill.capacity_B;
         out->fits = ty_run_fits(run);
@@ -142,6 +144,7 @@ static void see(const struct ty_run *run, void *arg)
     struct ty_figures f;
     struct ty_bill bill;
     ty_run_figures(run, &f);
+    assert(f.step_s > 0 && f.mfu >= 0 && f.bubble_fraction >= 0 && f.bubble_fraction < 1);
     row->stage = ty_run_fullest(run, &bill);
     row->step_s = f.step_s;
     row->tokens_per_s = f.tokens_per_s;

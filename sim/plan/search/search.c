@@ -107,6 +107,7 @@ static bool screen_piece(void *arg, uint32_t i)
     if (rc < 0) {
         keep_fault(s, rc, err);
     }
+    assert(end > i * PIECE && end <= n);
     s->screened += end - i * PIECE;
     tell(s, 0.5 * s->screened / n);
     const bool more = !is_stopped(s);
@@ -133,8 +134,18 @@ static int by_key(const void *a, const void *b)
     return ty_plan_key_before(x, y) ? -1 : ty_plan_key_before(y, x);
 }
 
-/* Queues the points that fit, best first. Where none fits, notes the one that lacks least memory.
- * */
+/* Returns whether each queued point comes after the one before it. */
+static bool is_in_order(const struct searching *s)
+{
+    bool in_order = true;
+    for (uint32_t i = 1; i < s->n_queued; i++) {
+        const struct ty_plan_key a = key_of(s, s->queue[i - 1]), b = key_of(s, s->queue[i]);
+        in_order = in_order && ty_plan_key_before(&a, &b);
+    }
+    return in_order;
+}
+
+/* Queues the points that fit, best first. If none fits, notes the one that lacks least memory. */
 static int make_queue(struct searching *s)
 {
     struct ty_plan_result *r = s->result;
@@ -160,6 +171,7 @@ static int make_queue(struct searching *s)
         s->queue[i] = queued[i].row;
     }
     free(queued);
+    TY_DEBUG_CHECK(is_in_order(s));
     return 0;
 }
 
@@ -188,6 +200,7 @@ static void take(struct searching *s, uint32_t point)
 {
     const struct ty_plan_row *row = s->row[point];
     const struct ty_plan_key key = found(s, point);
+    assert(s->state[point] == DECIDED && s->n_taken < s->n_queued);
     s->taken[s->n_taken++] = point;
     ty_plan_front_add(&s->front, &key, row->step_s, row->peak_B);
 }
@@ -221,6 +234,7 @@ static int decide(struct searching *s, struct ty_err *err)
         if (wanted && s->row[i] == NULL) {
             break;
         }
+        assert(s->n_open > 0 || s->state[i] != BEGUN);
         s->n_open -= s->state[i] == BEGUN;
         s->state[i] = DECIDED;
         s->result->n_bounded += !wanted;
@@ -247,6 +261,7 @@ static bool begin_next(struct searching *s, uint32_t *point)
     while (s->ahead < s->n_queued && !is_stopped(s)) {
         *point = s->queue[s->ahead++];
         if (admits(s, *point)) {
+            assert(s->state[*point] == WAITING && s->n_open < s->most_open);
             s->state[*point] = BEGUN;
             s->n_open++;
             return true;
@@ -301,6 +316,7 @@ static int end(struct searching *s, uint32_t point, struct ty_plan_row *row, str
         free(row);
         return 0;
     }
+    assert(s->state[point] == BEGUN && s->row[point] == NULL);
     s->row[point] = row;
     return decide(s, err);
 }
@@ -371,6 +387,7 @@ struct round {
 static void keep_row(struct searching *s, const struct ty_plan_row *found)
 {
     const uint32_t point = found->row - s->result->first;
+    assert(point < s->result->space.n_points && s->state[point] != WAITING);
     if (s->state[point] == DECIDED || s->row[point] != NULL) {
         return;
     }
@@ -485,6 +502,7 @@ static int end_round(struct round *r)
             r->n_told++;
         }
     }
+    assert(r->n_own <= r->n && r->n_told >= r->n_own);
     r->n_told -= r->n_own;
     while (crew->hear != NULL && r->n_heard < r->n_told) {
         hear_rows(r);
@@ -526,6 +544,7 @@ static int collect(struct searching *s)
         const struct ty_plan_key key = found(s, s->taken[i]);
         ty_plan_front_add(&all, &key, row->step_s, row->peak_B);
     }
+    assert(s->n_taken + r->n_bounded <= s->n_queued);
     r->n_simulated = s->n_taken;
     ty_plan_front_cut(&all);
     struct ty_plan_row *best = ty_arena_array(&r->arena, struct ty_plan_row, all.n_best + 1);
@@ -537,6 +556,7 @@ static int collect(struct searching *s)
     for (uint32_t i = 0; i < all.n_stairs && rc == 0; i++) {
         pareto[r->n_pareto++] = *s->row[all.stair[i].row];
     }
+    assert(rc < 0 || (r->n_rows <= s->asked->top && (r->n_rows > 0) == (s->n_taken > 0)));
     r->row = best;
     r->pareto = pareto;
     ty_plan_front_release(&all);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/base/check.h"
 #include "sim/base/number_text.h"
 #include "sim/document/json.h"
 #include "sim/plan/search/row_text.h"
@@ -46,6 +47,7 @@ static void put_head(struct ty_text *t, const struct ty_plan_space *space)
 /* Appends the number of a row, and its layout. */
 static void put_inputs(struct ty_text *t, const struct ty_plan_result *result, uint32_t number)
 {
+    assert(number >= result->first && number - result->first < result->space.n_points);
     const struct ty_plan_point *point = &result->space.point[number - result->first];
     char value[TY_PLAN_VALUE];
     ty_text_add(t, "%" PRIu32 ",%" PRIu32, number + 1, ty_plan_gpus(&result->space));
@@ -240,6 +242,7 @@ int ty_plan_store_add(struct ty_plan_store *store, const struct ty_plan_result *
     struct ty_text line = {.data = NULL};
     const struct ty_plan_row *kept = ty_plan_store_row(store, row->row);
     if (kept != NULL) {
+        assert(kept->row == row->row && kept < store->kept + store->n_kept);
         store->used[kept - store->kept] = true;
         return 0;
     }
