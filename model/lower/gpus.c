@@ -26,8 +26,9 @@ int ty_lower_price(struct ty_lowering *l)
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
         of.reach[g] = l->group[g].at;
     }
-    of.used[0] = ty_exceptions_n_generations(of.cluster) == 1;
-    for (uint32_t rank = 0; !of.used[0] && rank < l->out->grid.n_ranks; rank++) {
+    const bool one = ty_exceptions_n_generations(of.cluster) == 1;
+    of.used[0] = one;
+    for (uint32_t rank = 0; !one && rank < l->out->grid.n_ranks; rank++) {
         of.used[ty_lower_generation(l, rank)] = true;
     }
     l->prices = prices;
