@@ -46,6 +46,7 @@ void ty_config_point(struct ty_config *config)
         [TY_SECTION_RUN] = &config->run,
         [TY_SECTION_FLEET] = &config->fleet,
         [TY_SECTION_UNCERTAINTY] = &config->uncertainty,
+        [TY_SECTION_MEASURED] = &config->measured,
         [TY_SECTION_OUTPUT] = &config->output,
     };
     for (size_t i = 0; i < TY_N_SECTIONS; i++) {
@@ -69,6 +70,7 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
         [TY_SECTION_FLEET] = {.fields = ty_fleet_fields, .n_fields = ty_n_fleet_fields},
         [TY_SECTION_UNCERTAINTY] = {.fields = ty_uncertainty_fields,
                                     .n_fields = ty_n_uncertainty_fields},
+        [TY_SECTION_MEASURED] = {.fields = ty_measured_fields, .n_fields = ty_n_measured_fields},
         [TY_SECTION_OUTPUT] = {.fields = ty_output_fields, .n_fields = ty_n_output_fields},
     };
     for (size_t i = 0; i < TY_N_SECTIONS; i++) {
@@ -114,10 +116,11 @@ static int config_unknown_section(const char *name, const struct ty_place *at, s
         names[i] = labels[i].name;
     }
     char hint[TY_SUGGESTION];
-    return ty_fail_at(err, TY_EINPUT, at,
-                      "%.60s: unknown section; write one of cluster, fabric, model, layout, "
-                      "framework, schedule, workload, run, fleet, uncertainty, output, jobs%s",
-                      name, ty_suggestion(name, names, TY_N_SECTIONS + 1, hint));
+    return ty_fail_at(
+        err, TY_EINPUT, at,
+        "%.60s: unknown section; write one of cluster, fabric, model, layout, "
+        "framework, schedule, workload, run, fleet, uncertainty, measured, output, jobs%s",
+        name, ty_suggestion(name, names, TY_N_SECTIONS + 1, hint));
 }
 
 /* ---- "section.key=value" of the command line ---- */

@@ -28,6 +28,7 @@
     X(RUN, "run", "how the plan is executed")                                                      \
     X(FLEET, "fleet", "the training of which a run is a step; nothing of it changes the step")     \
     X(UNCERTAINTY, "uncertainty", "how far values may be off; nothing of it changes the step")     \
+    X(MEASURED, "measured", "what a log says of the same job; nothing of it changes the step")     \
     X(OUTPUT, "output", "what is shown of it")
 
 enum ty_section_index {
@@ -72,6 +73,7 @@ struct ty_config {
     struct ty_token_routing routing; /* what run.routing says */
     struct ty_fleet_options fleet;
     struct ty_uncertainty_options uncertainty;
+    struct ty_measured_options measured;
     struct ty_output_options output;
     struct ty_config_given given; /* before anything was derived: vary.h starts from it */
 
@@ -104,7 +106,7 @@ static inline bool ty_config_is_traced(const struct ty_config *config)
 static inline bool ty_config_matters(enum ty_section_index section)
 {
     return section != TY_SECTION_OUTPUT && section != TY_SECTION_FLEET &&
-           section != TY_SECTION_UNCERTAINTY;
+           section != TY_SECTION_UNCERTAINTY && section != TY_SECTION_MEASURED;
 }
 
 /* Public functions (load, free, show) are in sim/trainyard.h. */

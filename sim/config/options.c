@@ -1,4 +1,4 @@
-/* options.c - the rows of the `run` and `output` sections. */
+/* options.c - the rows of the `run`, `measured` and `output` sections. */
 #include "sim/config/options.h"
 
 #include <stdio.h>
@@ -109,6 +109,37 @@ const struct ty_field ty_run_fields[] = {
                "least of its memory, the limit of the control group and those of ulimit"),
 };
 const uint32_t ty_n_run_fields = TY_COUNT(ty_run_fields);
+
+#define MEASURED(key_, member_, type_, ...)                                                        \
+    TY_FIELD(struct ty_measured_options, key_, member_, type_, __VA_ARGS__)
+#define SECONDS(key_, member_, doc_)                                                               \
+    MEASURED(key_, member_, QUANTITY, .dim = TY_DIM_SECONDS, .min = 1e-9, .max = 1e6,              \
+             .fallback = "none", .blank = "none", .doc = (doc_))
+
+const struct ty_field ty_measured_fields[] = {
+    SECONDS("step_time", step_s,
+            "median of an optimizer step, without warm-up, evaluations and checkpoints"),
+    SECONDS("step_time_p10", step_p10_s, "nine of ten such steps took longer"),
+    SECONDS("step_time_p90", step_p90_s, "one of ten such steps took longer"),
+    MEASURED("steps", steps, UINT, .fallback = "0", .doc = "such steps in the log"),
+    MEASURED("tokens_per_s", tokens_per_s, QUANTITY, .dim = TY_DIM_COUNT, .min = 1e-6, .max = 1e15,
+             .fallback = "none", .blank = "none", .doc = "of all GPUs, as the log prints them"),
+    MEASURED("model_flops", model_flops, QUANTITY, .dim = TY_DIM_FLOPS, .min = 1, .max = 1e18,
+             .fallback = "none", .blank = "none",
+             .doc = "of a GPU, as the log prints them, in that framework's convention"),
+    MEASURED("mfu", mfu, QUANTITY, .dim = TY_DIM_RATIO, .min = 1e-9, .max = 2, .fallback = "none",
+             .blank = "none", .doc = "as the log prints it, in that framework's convention"),
+    MEASURED("memory", memory, STRINGS, .fallback = "[]", .example = "[0 51.2 GiB, 8 47.9 GiB]",
+             .doc = "that ranks allocated at most, each RANK SIZE"),
+    MEASURED("reserved", reserved, STRINGS, .fallback = "[]", .example = "[0 60.1 GiB]",
+             .doc = "that the allocator of ranks reserved at most, each RANK SIZE"),
+    MEASURED("timers", timers, STRINGS, .fallback = "[]", .example = "[forward-backward 8.1 s]",
+             .doc = "parts of a step by the timers of the framework, each NAME TIME"),
+    MEASURED("writer", writer, STRING, .fallback = "\"\"", .doc = "framework that wrote the log"),
+    MEASURED("source", source, STRING, .fallback = "\"\"",
+             .doc = "file and line of the log where the measured steps begin"),
+};
+const uint32_t ty_n_measured_fields = TY_COUNT(ty_measured_fields);
 
 const struct ty_field ty_output_fields[] = {
     OUTPUT(stats, WORD, .words = stats_words, .fallback = "table", .doc = "form of the statistics"),

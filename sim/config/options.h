@@ -1,4 +1,5 @@
-/* options.h - the `run` and `output` sections: how a plan is executed and what is shown of it. */
+/* options.h - the `run`, `measured` and `output` sections: how a plan is executed, what a log says
+ * of the same job, and what is shown. */
 #ifndef TY_CONFIG_OPTIONS_H
 #define TY_CONFIG_OPTIONS_H
 
@@ -26,6 +27,21 @@ struct ty_run_options {
     bool contention;     /* GPUs and links are shared as they are used; false: as estimated */
 };
 
+/* The `measured` section: `trainyard import log` writes it and `trainyard compare` reads it. Zero
+ * or an empty list is what the log does not say. */
+struct ty_measured_options {
+    double step_s, step_p10_s, step_p90_s; /* median and deciles of an optimizer step */
+    uint32_t steps;                        /* steps behind them */
+    double tokens_per_s;                   /* of all GPUs, as the log prints it */
+    double model_flops;                    /* FLOP/s of a GPU, as the log prints it */
+    double mfu;                            /* as the log prints it */
+    struct ty_string_list memory;          /* "RANK SIZE": allocated at most */
+    struct ty_string_list reserved;        /* "RANK SIZE": reserved by the allocator at most */
+    struct ty_string_list timers;          /* "NAME TIME" of a step */
+    const char *writer;                    /* framework that wrote the log */
+    const char *source;                    /* "train.log:2211" */
+};
+
 enum ty_stats_format {
     TY_STATS_TABLE,
     TY_STATS_JSON,
@@ -50,6 +66,8 @@ extern const struct ty_word ty_engine_words[], ty_detail_words[], ty_counters_wo
 
 extern const struct ty_field ty_run_fields[];
 extern const uint32_t ty_n_run_fields;
+extern const struct ty_field ty_measured_fields[];
+extern const uint32_t ty_n_measured_fields;
 extern const struct ty_field ty_output_fields[];
 extern const uint32_t ty_n_output_fields;
 
