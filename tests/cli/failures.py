@@ -156,12 +156,11 @@ def files_now(folder):
     return sizes
 
 
-def wait_for(found, seconds=60):
-    """Polls; the limit only ends a test that hangs."""
-    until = time.monotonic() + seconds
-    while not found() and time.monotonic() < until:
+def wait_for(found):
+    """Polls, however long it takes: meson ends a test that hangs."""
+    while not found():
         time.sleep(0.001)
-    return found()
+    return True
 
 
 SMALL = """cluster: {preset: dgx-a100-80g, nodes: 1}

@@ -17,17 +17,18 @@ layout: {global_batch: 288, pipeline: 2}
 # What can be listed, and a setting that takes one of it.
 KEYS = {"models": "model.preset", "gpus": "cluster.gpu", "clusters": "cluster.preset",
         "fabrics": "fabric.preset", "frameworks": "framework.preset", "schedules": "schedule.name"}
-BARE = {"models": "model: {sequence: 256, dtype: fp16}"}  # what a preset sets is not set beside it
+# What a preset sets is not set beside it, and every model fits.
+BARE = {"models": [("model", "model: {sequence: 256, dtype: fp16}\n"),
+                   ("cluster", "cluster: {preset: dgx-a100-80g, nodes: 1, memory: 100 TB}\n")]}
 
 
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
     with tempfile.TemporaryDirectory() as folder:
         for what, key in KEYS.items():
-            lines = RUN.splitlines(True)
-            lines = [BARE.get(what, line) + "\n" if line.startswith("model") else line
-                     for line in lines]
-            pathlib.Path(folder, "run.yaml").write_text("".join(lines), encoding="utf-8")
+            lines = {line.split(":")[0]: line for line in RUN.splitlines(True)}
+            lines.update(BARE.get(what, []))
+            pathlib.Path(folder, "run.yaml").write_text("".join(lines.values()), encoding="utf-8")
             listed = test.call(folder, "list", what)
             names = [line.split()[0] for line in listed.stdout.splitlines()]
             said = [line for line in listed.stdout.splitlines() if not line.endswith("]")]

@@ -332,12 +332,12 @@ def check_causes(binary, folder):
 
 
 def check_small(writer, folder):
-    """Small programs with hard times: below a nanosecond, jittered, several steps, cut. Each fifth
+    """Small programs with hard times: below a nanosecond, jittered, several steps, cut. Each tenth
     of them has every form of a trace, of one program or another; --all takes every one."""
     subprocess.run([writer, str(folder)], check=True)
     files = sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
     assert len(files) > 50
-    files = thinned(files, 5)
+    files = thinned(files, 10)
     for json in files:
         try:
             compare(json.with_suffix(".pftrace"), json)

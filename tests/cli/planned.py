@@ -64,6 +64,12 @@ def layouts(gpus, layers, batch, orders):
                     yield [t, p, b, name, chunks, *others]
 
 
+def catches(pid, number):
+    """Whether a process has a handler of the signal by now."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (number - 1) & 1
+
+
 class Suite(Test):
     def __init__(self, binary, folder):
         super().__init__(binary)
@@ -379,7 +385,8 @@ layout: {global_batch: 512}
             with subprocess.Popen([self.binary, "plan", "large.yaml", "--jobs", "1", "--emit", stack],
                                   cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   text=True) as process:
-                time.sleep(0.3)
+                while process.poll() is None and not catches(process.pid, signal.SIGINT):
+                    time.sleep(0.01)
                 process.send_signal(signal.SIGINT)
                 out, said = process.communicate()
             self.check(f"Ctrl-C before there is a layout: --emit {stack} says so",

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Progress: on a terminal, and nowhere else.
 
-usage: progress.py TRAINYARD
+usage: progress.py TRAINYARD FAST_CLOCK
+
+FAST_CLOCK is the library of fast_clock.c: by its clock every write and every search is long.
 """
 import os
 import pathlib
@@ -10,28 +12,21 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 import needs  # noqa: E402
 from tap import Test  # noqa: E402
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "docs/examples/llama-30b-256xa100.yaml"
-SLOW_S = 3  # how long the reader of a trace takes, whatever the machine
 
 
-def on_terminal(words, size=0):
-    """Everything that comes out of standard error when it is a terminal, and the exit status.
-    A reader takes `size` bytes from standard output as slowly as to need SLOW_S for them."""
+def on_terminal(words, clock=None):
+    """Everything that comes out of standard error when it is a terminal, and the exit status."""
     ours, theirs = needs.terminal()
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs) as done:
+    env = {**os.environ, "LD_PRELOAD": clock} if clock else None
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=env) as done:
         os.close(theirs)
-
-        def take():
-            while part := os.read(done.stdout.fileno(), 65536):
-                time.sleep(SLOW_S * len(part) / size if size > 0 else 0)
-
-        reader = threading.Thread(target=take)
+        reader = threading.Thread(target=done.stdout.read)
         reader.start()
         said = b""
         while True:
@@ -52,36 +47,36 @@ def left_on_screen(said):
     return [line.split("\r\x1b[K")[-1].strip("\r") for line in said.split("\n")]
 
 
-def redirected(test, words):
-    """Nothing is told; comes back how much was written."""
-    done = test.call(None, *words)
+def redirected(test, words, clock):
+    """Nothing is told, however long it takes."""
+    done = test.call(None, *words, env={**os.environ, "LD_PRELOAD": clock})
     test.check("nothing of it is redirected", len(done.stdout) > 1e6
                and "\r" not in done.stderr + done.stdout and "\x1b" not in done.stderr + done.stdout
                and "writing" not in done.stderr, done.stderr)
-    return len(done.stdout)
 
 
-def told(test, words, size):
-    said, status = on_terminal([test.binary, *words], size)
+def told(test, words, clock):
+    said, status = on_terminal([test.binary, *words], clock)
     shares = [int(x) for x in re.findall(r"writing (\d+) %", said)]
     test.check("a long write tells how far it is", status in (0, 1) and len(shares) >= 2
                and shares == sorted(shares) and shares[-1] <= 100, (status, said))
     test.check("and how long it will take", re.search(r"writing \d+ %, \d+ (s|min) left", said), said)
     test.check("on one line that is gone in the end",
                not any("writing" in line for line in left_on_screen(said)), left_on_screen(said))
-    said, status = on_terminal([test.binary, *words, "-q"], size)
+    said, status = on_terminal([test.binary, *words, "-q"], clock)
     test.check("--quiet is silent on a terminal", status in (0, 1) and said == "", said)
     said, status = on_terminal([test.binary, "schedule", "1f1b", "-p", "4", "-m", "8"])
     test.check("what is over at once shows nothing", status == 0 and said == "", said)
 
 
-def planned(test):
+def planned(test, clock):
     """A search of which nobody knows how many simulations it will take."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as run_file:
-        run_file.write("cluster: {preset: dgx-a100-80g, nodes: 64}\n"
-                       "model: {preset: gpt3-175b}\nlayout: {global_batch: 1536}\n")
+        run_file.write("cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+                       "model: {preset: llama-13b}\nlayout: {global_batch: 64}\n")
         run_file.flush()
-        said, status = on_terminal([test.binary, "plan", run_file.name, "-j", "1", "--top", "1"])
+        said, status = on_terminal([test.binary, "plan", run_file.name, "-j", "1", "--top", "1"],
+                                   clock)
     shares = [int(x) for x in re.findall(r"planning (\d+) %", said)]
     test.check("a search goes on as far as it tells", status == 0 and len(shares) >= 2
                and shares == sorted(shares) and 55 < shares[-1] <= 100, (status, shares))
@@ -90,10 +85,11 @@ def planned(test):
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
     words = ["run", str(EXAMPLE), "-o", "/dev/null", "--trace", "chrome:-"]
-    size = redirected(test, words)
+    clock = str(pathlib.Path(sys.argv[2]).resolve())
+    redirected(test, words, clock)
     try:
-        told(test, words, size)
-        planned(test)
+        told(test, words, clock)
+        planned(test, clock)
     except needs.Missing as why:
         test.n += 1
         test.failed += needs.told(test.n, "progress on a terminal", why)

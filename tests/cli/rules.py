@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from few import shortened
+from few import WHOLE, shortened
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 PATH, RANK = 2, 1000  # pid of the critical path, of rank 0
@@ -463,6 +463,8 @@ def refused(trace):
 
 # ---- the examples ----
 
+# Their plans take seconds: with --all alone.
+LONG = {"deepseek-v3-2048xh800.yaml", "llama3-405b-16384xh100.yaml", "megascale-175b-256xa100.yaml"}
 SMALL = ["--set", "layout.pipeline=2", "--set", "layout.tensor=2", "--set", "cluster.nodes=1",
          "--set", "layout.global_batch=4", "--set", "model.layers=2", "--detail", "op", "--ranks", "all",
          "--args", "full"]
@@ -478,6 +480,8 @@ def trace_of(binary, example, path, options):
 def examples(binary):
     tests = []
     for run in sorted(EXAMPLES.rglob("*.yaml")):
+        if run.name in LONG and not WHOLE:
+            continue
         options = ["--ranks", "one-per-stage", "--detail", "layer", "--window", "0s:0.3s"]
         if run.parent != EXAMPLES:
             options = ["--detail", "op", "--ranks", "all"]

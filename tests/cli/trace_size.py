@@ -4,7 +4,7 @@ the warning, what `check` says beforehand, and memory that does not grow with th
 
 usage: trace_size.py TRAINYARD [--all]
 
-Without --all every run has two of the four details, and two of the four limits, of some formats;
+Without --all every run has one of the four details, and one of the four limits, of some formats;
 and the long examples are shortened.
 """
 import os
@@ -44,7 +44,7 @@ def said_sizes(text):
 def estimates(test):
     """What a limit of 1 kB makes the refusal say, beside the size of the file (null: counts)."""
     for run, (example, options) in enumerate(RUNS):
-        for detail in thinned(DETAILS, 2, run):
+        for detail in thinned(DETAILS, 4, run):
             words = ["run", EXAMPLES / example, "-o", "/dev/null", "--detail", detail,
                      *shortened(example, options)]
             all_formats = [w for name in FORMATS for w in ("--trace", f"{name}:null:")]
@@ -69,7 +69,7 @@ def refusals(test):
              ("llama3-8b-fsdp-8xh100.yaml", ["--args", "full"]),
              ("gpipe-memory.yaml", ["--set", "run.steps=3"]))):
         for k, name in enumerate(FORMATS):
-            for limit in thinned(("100 MB", "20 MB", "2 MB", "300 kB"), 2, run + k):
+            for limit in thinned(("100 MB", "20 MB", "2 MB", "300 kB"), 4, run + k):
                 words = ["run", EXAMPLES / example, "-o", "/dev/null", "--trace", f"{name}:null:",
                          "--set", f"output.trace_limit={limit}"]
                 refused = test.call(None, *words, *extra)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """`trainyard export`, held to the grammars of its formats and to another execution.
 
-usage: exchange.py TRAINYARD [--table]
+usage: exchange.py TRAINYARD [--all | --table]
 
 replay.py reads what was written and executes it by the rules of ASTRA-sim and LogGOPSim. On a
 fabric of one switch, with rings, without what collectives take beside their messages, both must
 take what trainyard does, but for whole microseconds and nanoseconds, where at most one
 communication of a rank is on the way at a time. Where there are more ASTRA-sim runs one at a time
 and LogGOPSim lets messages queue, so that they take longer: by how much at most is in the table
-below, which --table writes for docs/exchange.md.
+below, which --table writes for docs/exchange.md. Without either the jobs with the most messages
+have a third of their layers.
 """
 import pathlib
 import re
@@ -21,6 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "cli")]
 import conform  # noqa: E402
 import replay  # noqa: E402
+from few import WHOLE  # noqa: E402
 from tap import Test  # noqa: E402
 
 GIVEN = HERE.parents[2] / "shared" / "configs" / "formats"
@@ -61,6 +63,9 @@ JOBS = [
     ("tensor 2, pipeline 2, data 2, gradients beside tensor groups",
      ["layout.tensor=2", "layout.pipeline=2"], 0.1, 0.15),
 ]
+if not WHOLE and "--table" not in sys.argv:
+    JOBS = [(name, sets + ["model.layers=8"] * name.startswith(("tensor 8", "tensor 4")), *most)
+            for name, sets, *most in JOBS]
 # whose files are looked at rule by rule: all kinds of nodes are in them
 LOOKED_AT = ("tensor 8", "pipeline 4, zero bubble", "experts over 4", "FSDP")
 

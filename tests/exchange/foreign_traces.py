@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Traces of others executed: `workload: {chakra: ...}` and `{goal: ...}` in place of a model.
 
-usage: foreign_traces.py TRAINYARD
+usage: foreign_traces.py TRAINYARD [--all]
 
 What trainyard exports and reads again takes what replay.py says, or, where no two communications of
 a rank overlap, what the model took; small traces take what one works out by hand; wrong ones are

@@ -183,7 +183,7 @@ class Outcome:
                 (here / name).write_bytes(text if isinstance(text, bytes) else text.encode())
             env = {key: value.replace("{here}", folder) for key, value in environment.items()}
             done = subprocess.run([binary, *words], cwd=here, env={**os.environ, **env},
-                                  capture_output=True, check=False, timeout=120)
+                                  capture_output=True, check=False)
             self.status, self.err = done.returncode, done.stderr.decode()
             self.printed = stable(done.stdout)
             self.log = (here / "log").read_text().split() if (here / "log").exists() else []

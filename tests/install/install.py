@@ -60,8 +60,7 @@ class Tree:
         env = {**os.environ, "LD_LIBRARY_PATH": str(self.shared.parent),
                "TRAINYARD_LIBRARY": str(self.shared), "PYTHONDONTWRITEBYTECODE": "1",
                "PYTHONPATH": str(SOURCE / "sim/python")}
-        return subprocess.run(command, check=True, capture_output=True, text=True, env=env,
-                              timeout=120).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
 
     def stats(self, path):
         return json.loads(self.run([str(self.program), "run", str(path), "--stats", "json"]))

@@ -157,7 +157,7 @@ def tables():
     fact("no layout that fits is status 1", error(
         trainyard.plan, JOB, 8, sets={"model.preset": "gpt3-175b"}).status == 1)
     names = [r["name"] for r in records(trainyard.list("schedules"))]
-    fact("catalogues", len(names) == 17 and names[:2] == ["gpipe", "1f1b"]
+    fact("catalogues", len(names) == len(set(names)) > 16 and names[:2] == ["gpipe", "1f1b"]
          and all(len(trainyard.list(r["name"])) > 0 for r in records(trainyard.list())
                  if r["name"] not in ("keys", "schema", "layer"))
          and "llama" in trainyard.preset("models", "llama-13b")
@@ -251,7 +251,7 @@ except KeyboardInterrupt:
 def interrupts():
     for what in "plan", "sweep", "run":
         done = subprocess.run([sys.executable, "-c", _INTERRUPTED, what], capture_output=True,
-                              text=True, check=False, timeout=60)
+                              text=True, check=False)
         fact(f"Ctrl-C ends a {what}", done.stdout == "interrupted\n" and done.returncode == 0, done)
     answer = trainyard.plan({**JOB, "layout": {"global_batch": 64, "tensor": "auto"}}, within_s=1e9)
     early = trainyard.plan({**JOB, "layout": {"global_batch": 64, "tensor": "auto"}}, within_s=0)

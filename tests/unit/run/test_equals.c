@@ -134,13 +134,14 @@ static bool demand_equal(const char *path, const struct drawn *d, uint64_t seed)
 START_TEST(reports_of_one_rank_for_all_are_those_of_all)
 {
     struct temp_dir dir;
+    const uint64_t runs = suite_part(RUNS, 5);
     uint32_t once = 0;
     temp_dir_make(&dir);
-    for (uint64_t seed = 0; seed < RUNS; seed++) {
+    for (uint64_t seed = 0; seed < runs; seed++) {
         const struct drawn d = draw(seed);
         once += demand_equal(write_file(&dir, d.yaml), &d, seed);
     }
-    ck_assert_uint_gt(once, RUNS / 8);
+    ck_assert_uint_gt(once, runs / 8);
     temp_dir_remove(&dir);
 }
 END_TEST
@@ -184,9 +185,10 @@ static void demand_same_figures(const struct ty_run *a, const struct ty_run *b, 
 START_TEST(a_window_of_ranks_tells_the_figures_of_all)
 {
     struct temp_dir dir;
+    const uint64_t runs = suite_part(RUNS, 5);
     uint32_t windows = 0;
     temp_dir_make(&dir);
-    for (uint64_t seed = 0; seed < RUNS; seed++) {
+    for (uint64_t seed = 0; seed < runs; seed++) {
         const struct drawn d = draw(seed);
         struct ty_err *err = ty_err_new();
         struct ty_config *config = NULL;
@@ -205,7 +207,7 @@ START_TEST(a_window_of_ranks_tells_the_figures_of_all)
         ty_config_free(config);
         ty_err_free(err);
     }
-    ck_assert_uint_gt(windows, RUNS / 8);
+    ck_assert_uint_gt(windows, runs / 8);
     temp_dir_remove(&dir);
 }
 END_TEST
@@ -242,9 +244,10 @@ static void demand_same_reports(struct ty_run *all, struct ty_run *some, uint64_
 START_TEST(a_window_of_ranks_tells_the_reports_of_all)
 {
     struct temp_dir dir;
+    const uint64_t runs = suite_part(RUNS, 5);
     uint32_t windows = 0;
     temp_dir_make(&dir);
-    for (uint64_t seed = 0; seed < RUNS; seed++) {
+    for (uint64_t seed = 0; seed < runs; seed++) {
         const struct drawn d = draw(seed);
         struct ty_err *err = ty_err_new();
         struct ty_config *config = NULL;
@@ -263,7 +266,7 @@ START_TEST(a_window_of_ranks_tells_the_reports_of_all)
         ty_config_free(config);
         ty_err_free(err);
     }
-    ck_assert_uint_gt(windows, RUNS / 8);
+    ck_assert_uint_gt(windows, runs / 8);
     temp_dir_remove(&dir);
 }
 END_TEST
