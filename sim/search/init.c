@@ -209,7 +209,7 @@ static int fits(const struct job *job)
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
     struct ty_bill bill;
-    int rc = read_back(job, &config, NULL); /* nobody asks why a cut cannot be */
+    int rc = read_back(job, &config, NULL);
     if (rc == 0) {
         rc = ty_run_plan(&run, config, NULL, NULL);
     }
@@ -229,13 +229,13 @@ static uint32_t replicas(const struct job *job)
     return job->nodes * job->per_node / (job->tensor * job->pipeline);
 }
 
-/* Micro-batches that a pipeline should have. */
+/* Returns the micro-batches that a pipeline should have. */
 static uint32_t enough(const struct job *job)
 {
     return job->pipeline > 1 ? PER_STAGE * job->pipeline : 1;
 }
 
-/* A power of two of micro-batches for every replica: as many tokens as wanted, or more. */
+/* Chooses a power of two of micro-batches for every replica: as many tokens as wanted, or more. */
 static void choose_batch(struct job *job)
 {
     const double wanted = job->batch_tokens / ((double)job->sequence * replicas(job));
@@ -246,7 +246,7 @@ static void choose_batch(struct job *job)
     job->global_batch = each * replicas(job);
 }
 
-/* The widest tensor group among `ranks` to a copy that stays in a node and divides the heads. */
+/* Returns the widest tensor group of `ranks` that stays in a node and divides the heads. */
 static uint32_t widest(const struct job *job, uint32_t ranks)
 {
     uint32_t tensor = TENSOR_MOST;
@@ -256,8 +256,8 @@ static uint32_t widest(const struct job *job, uint32_t ranks)
     return tensor;
 }
 
-/* Most ranks among which experts can be dealt, at most so many. */
-static uint32_t deal(const struct job *job, uint32_t most)
+/* Returns the most ranks that can share experts, at most `most`. */
+static uint32_t expert_ranks(const struct job *job, uint32_t most)
 {
     const uint32_t stage = job->nodes * job->per_node / job->pipeline;
     uint32_t n = stage < most ? stage : most;
@@ -267,11 +267,11 @@ static uint32_t deal(const struct job *job, uint32_t most)
     return n;
 }
 
-/* A layout of so many stages, with experts shared by few ranks or by many. */
-static int deal_and_fit(struct job *job)
+/* Tries a layout with experts shared by few ranks, then by many. */
+static int fit_experts(struct job *job)
 {
-    const uint32_t many = job->experts > 0 ? deal(job, job->experts) : 1;
-    job->expert = job->experts > 0 ? deal(job, job->per_node) : 1;
+    const uint32_t many = job->experts > 0 ? expert_ranks(job, job->experts) : 1;
+    job->expert = job->experts > 0 ? expert_ranks(job, job->per_node) : 1;
     int rc = fits(job);
     if (rc == 0 && many > job->expert) {
         job->expert = many;
@@ -292,7 +292,7 @@ static int grow_micro_batch(struct job *job)
     return rc < 0 ? rc : 1;
 }
 
-/* Cuts in the usual order; each with experts shared by few ranks or by many. */
+/* Tries layouts in the usual order. */
 static int cut(struct job *job, bool recomputes)
 {
     static const char *const modes[] = {"none", "selective", "full"};
@@ -309,13 +309,14 @@ static int cut(struct job *job, bool recomputes)
             job->pipeline = ranks / job->tensor;
             job->micro_batch = 1;
             choose_batch(job);
-            rc = job->pipeline <= job->layers ? deal_and_fit(job) : 0;
+            rc = job->pipeline <= job->layers ? fit_experts(job) : 0;
         }
     }
     return rc;
 }
 
-/* A copy of a model with experts on so many ranks, as few as possible of them tensor ranks. */
+/* Tries a replica of a model with experts on so many ranks, as few as possible of them tensor
+ * ranks. */
 static int cut_sparse(struct job *job, uint32_t ranks, uint32_t most_experts)
 {
     const char *const modes[] = {"none", job->latent ? "norm+mla_up+moe_act" : "norm+moe_act"};
@@ -328,7 +329,7 @@ static int cut_sparse(struct job *job, uint32_t ranks, uint32_t most_experts)
             job->recompute = modes[i];
             job->micro_batch = 1;
             choose_batch(job);
-            job->expert = deal(job, most_experts);
+            job->expert = expert_ranks(job, most_experts);
             rc = fits(job);
         }
         job->tensor *= rc == 0 ? 2 : 1;

@@ -1,9 +1,9 @@
 /* neighbours.c - makes, executes and ranks the neighbours of a run.
  *
  * A neighbour costs what a folded run costs. Where members of a gang differ, a fold is impossible
- * and each costs a whole run: the dice of a large one are then set aside, for the plan as it is,
- * too, and where even that is not enough only the first neighbours are executed. How many is a
- * matter of the program alone, so the answer is the same on every machine. */
+ * and each costs a whole run. Noise is then disabled in large runs, in the plan as it is, too;
+ * where even that is not enough only the first neighbours are executed. Their number depends on the
+ * program alone, so the answer is the same on every machine. */
 #include "sim/search/neighbours.h"
 
 #include <math.h>
@@ -12,9 +12,9 @@
 
 #include "sim/run/balance.h"
 
-/* Tasks to execute; some 10 s of a core where links are shared, 1 s where they are not. */
+/* Tasks to execute: about 10 s of a core where links are shared, 1 s where they are not. */
 #define TASKS_MAX      64e6
-#define EXECUTED_LEAST 8u /* neighbours, whatever they take */
+#define EXECUTED_LEAST 8u /* neighbours, whatever they cost */
 #define CAP            96u
 
 struct step {
@@ -22,7 +22,7 @@ struct step {
     int to;
 };
 
-/* In order of what is executed first. Steps by a factor stay in reach of a step back. */
+/* Steps in the order of execution. One by a factor can be undone by another step. */
 static const struct step layout_steps[] = {
     {TY_CHANGE_MICRO_BATCH, 2},
     {TY_CHANGE_MICRO_BATCH, -2},
@@ -90,7 +90,7 @@ struct search {
     int rc;
 };
 
-static struct ty_neighbour *room(struct search *s, enum ty_neighbour_topic topic)
+static struct ty_neighbour *add_item(struct search *s, enum ty_neighbour_topic topic)
 {
     struct ty_neighbours *out = s->out;
     if (out->n == out->cap) {
@@ -103,8 +103,7 @@ static struct ty_neighbour *room(struct search *s, enum ty_neighbour_topic topic
     return item;
 }
 
-/* A copy that was changed: kept where the layout and the schedule take it; why they do not, nobody
- * asks. */
+/* Keeps a changed copy if the layout and the schedule accept it. */
 static void keep(struct search *s, struct ty_neighbour *item)
 {
     struct ty_config *c = &item->trial.config;
@@ -120,7 +119,7 @@ static void keep(struct search *s, struct ty_neighbour *item)
 
 static void try_step(struct search *s, enum ty_neighbour_topic topic, struct step step)
 {
-    struct ty_neighbour *item = s->rc == 0 ? room(s, topic) : NULL;
+    struct ty_neighbour *item = s->rc == 0 ? add_item(s, topic) : NULL;
     if (item != NULL && ty_change_make(&item->trial.config, step.kind, step.to)) {
         keep(s, item);
     }
@@ -134,21 +133,23 @@ static void try_steps(struct search *s, enum ty_neighbour_topic topic, const str
     }
 }
 
-/* One up, one down, and states shared within a node only, where that is less. */
+/* Tries one ZeRO stage more, one less, and states sharded within a node, where that is not so yet.
+ * */
 static void try_sharding(struct search *s)
 {
     const struct ty_layout *l = &s->base.layout;
     const uint32_t node = s->base.cluster.gpus_per_node;
-    const uint32_t beside = l->tensor <= node ? node / l->tensor : 1; /* data ranks of a node */
+    const uint32_t in_node = l->tensor <= node ? node / l->tensor : 1; /* data ranks of a node */
     const bool hybrid = l->shard < l->data;
     try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){TY_CHANGE_ZERO, (int)l->zero + 1});
     try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){TY_CHANGE_ZERO, (int)l->zero - 1});
-    if (hybrid || (beside < l->data && beside > 1)) {
-        try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){TY_CHANGE_SHARD, hybrid ? 0 : (int)beside});
+    if (hybrid || (in_node < l->data && in_node > 1)) {
+        try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){TY_CHANGE_SHARD, hybrid ? 0 : (int)in_node});
     }
 }
 
-/* Those that flush alone, but beside one that does not: the others compute something else. */
+/* Tries schedules that flush; all schedules if this one does not flush. One without flush computes
+ * something else. */
 static void try_schedules(struct search *s)
 {
     const bool stale = ty_sched_of(&s->base.schedule)->asynchronous;
@@ -161,7 +162,7 @@ static void try_schedules(struct search *s)
     if (chunks > 1) {
         try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){TY_CHANGE_CHUNKS, 2});
     }
-    if (chunks > 2) { /* with one chunk it is another schedule */
+    if (chunks > 2) { /* one chunk is another schedule */
         try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){TY_CHANGE_CHUNKS, -2});
     }
 }
@@ -174,14 +175,14 @@ static void try_balance(struct search *s)
         return;
     }
     const uint32_t n = ty_balance_layers(s->run, layers);
-    struct ty_neighbour *item = s->rc == 0 && n > 0 ? room(s, TY_NEIGHBOUR_BALANCE) : NULL;
+    struct ty_neighbour *item = s->rc == 0 && n > 0 ? add_item(s, TY_NEIGHBOUR_BALANCE) : NULL;
     if (item != NULL) {
         item->trial.config.layout.stage_layers = (struct ty_uint_list){n, layers};
         keep(s, item);
     }
 }
 
-/* `each`: tasks of one. */
+/* Leaves out the neighbours that would take too long; `each`: tasks of one. */
 static void leave_out(struct ty_neighbours *out, double each)
 {
     const double most = TASKS_MAX / each;
@@ -192,7 +193,7 @@ static void leave_out(struct ty_neighbours *out, double each)
     out->n -= out->left_out;
 }
 
-/* Tasks that an execution of the plan has to time. */
+/* Returns the tasks of an execution. */
 static double tasks_of(const struct ty_run *run, bool folds)
 {
     const struct ty_program *p = run->all.program;
@@ -201,15 +202,14 @@ static double tasks_of(const struct ty_run *run, bool folds)
 
 /* ---- ranking ---- */
 
-/* Whether a comes before b; `i` and `k` are where they were found. */
+/* Returns whether a comes before b; i and k are their places. */
 static bool before(const struct ty_neighbour *a, const struct ty_neighbour *b, uint32_t i,
                    uint32_t k)
 {
     return a->trial.step_s != b->trial.step_s ? a->trial.step_s < b->trial.step_s : i < k;
 }
 
-/* Those that ran, in order; the others were refused by what comes after checks: memory of this
- * machine, or of the plan. */
+/* Sorts the neighbours that ran. Others were refused after the checks, such as for memory. */
 static int rank(struct ty_neighbours *out, struct ty_arena *arena)
 {
     struct ty_neighbour *sorted = ty_arena_array(arena, struct ty_neighbour, out->n);
@@ -250,7 +250,7 @@ static int execute(const struct ty_run *run, struct ty_neighbours *out, struct t
 
 static int find(struct search *s, bool schedules)
 {
-    struct ty_neighbour *own = room(s, TY_NEIGHBOUR_LAYOUT);
+    struct ty_neighbour *own = add_item(s, TY_NEIGHBOUR_LAYOUT);
     s->out->n += own != NULL;
     try_schedules(s);
     try_balance(s);

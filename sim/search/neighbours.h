@@ -1,6 +1,5 @@
-/* neighbours.h - plans one step away from an executed run: what a person can change of its layout,
- * schedule, recomputation and stack, each executed. The batch of a step stays what it is, and so
- * does the hardware. */
+/* neighbours.h - plans one change away from an executed run: of layout, schedule, recomputation or
+ * framework. Each is executed. The batch of a step and the hardware stay the same. */
 #ifndef TY_SEARCH_NEIGHBOURS_H
 #define TY_SEARCH_NEIGHBOURS_H
 

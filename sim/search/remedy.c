@@ -1,8 +1,8 @@
-/* remedy.c - what would make a plan fit.
+/* remedy.c - finds changes that would make a plan fit.
  *
- * Changes (change.h) are planned alone, and in pairs where that is not enough: first those whose
- * changes cost least alone. How many are executed is a matter of the program alone, so the answer
- * is the same on every machine. */
+ * Changes (change.h) are planned alone, and in pairs where that is not enough: first the pairs
+ * whose changes cost least alone. Their number depends on the program alone, so the answer is the
+ * same on every machine. */
 #include "sim/search/remedy.h"
 
 #include <math.h>
@@ -12,18 +12,18 @@
 #include "sim/run/offload.h"
 #include "sim/search/trial.h"
 
-/* Tasks to execute, of changes alone and of pairs: some 10 s and 1 s of a core where links are
+/* Tasks to execute, of changes alone and of pairs: about 10 s and 1 s of a core where links are
  * shared, where a task costs 25 times as much as in the sweep. */
 #define TASKS_ALONE    64e6
 #define TASKS_PAIRS    3e6
 #define TASKS_UNSHARED 0.04
 
-/* What the host adds to a step, where that is not known: such pairs come last. */
+/* What the host adds to a step, as a share, if unknown: such pairs come last. */
 #define HOST_SLOWER 1
 
 /* ---- changes ---- */
 
-/* What changes, to what, and the key that says so. */
+/* The changes, their values, and the key that each sets. */
 static const struct {
     enum ty_change_kind kind;
     int to;
@@ -75,7 +75,7 @@ static double makespan_s(const struct ty_run *run)
     return ty_s_from_ps(run->timeline.makespan) / run->lowered.program.n_steps;
 }
 
-/* Time of a step of a plan: executed, one member of each gang. */
+/* Executes one member of each gang for the seconds of a step. */
 static int step_s(struct ty_run *run, double *seconds, struct ty_err *err)
 {
     const int rc = ty_run_execute_folded(run, err);
@@ -83,30 +83,28 @@ static int step_s(struct ty_run *run, double *seconds, struct ty_err *err)
     return rc;
 }
 
-/* What an execution cost. */
+/* Returns the cost of an execution, in tasks. */
 static double tasks_of(const struct ty_run *run)
 {
     const uint64_t n = run->lockstep ? run->folded.n_tasks : run->lowered.program.n_tasks;
     return (double)n * (run->sharing == TY_SHARING_SIMULATED ? 1 : TASKS_UNSHARED);
 }
 
-/* The plan as it is, and what is changed of it: by itself, and in no more detail than the
- * differences need, as there are many to try. */
+/* A search for changes of a plan, which is executed without other jobs and in no more detail than
+ * the differences need. */
 struct search {
     const struct ty_config *original;
     struct ty_config alone;
     enum ty_verdict verdict;
     double seconds;
     struct ty_arena *arena;
-    double alone_slower[N_CHANGES]; /* 0 where it is not known: the change alone does not help */
-    double tasks;                   /* executed */
-    double
-        least; /* of the last plan: percent of the optimizer that have to leave the GPU, at least:
-                   * less fills its fullest one */
+    double alone_slower[N_CHANGES]; /* 0: unknown, as the change alone does not help */
+    double tasks;                   /* executed so far */
+    double least; /* percent of the optimizer that must leave the fullest GPU of the last plan */
 };
 
-/* Whether what its layout says to keep beside the GPUs is there: Gemini, where GPUs have room for
- * all of it, is ZeRO-3, which has a line of its own. */
+/* Returns whether a plan that may offload does. Where GPUs have room for everything Gemini is
+ * ZeRO-3, which is a change of its own. */
 static bool offloads(const struct ty_run *run)
 {
     return run->away == NULL || run->away[TY_OFFLOAD_HOST].total_B > 0 ||
@@ -119,8 +117,8 @@ static double least_share(const struct ty_run *run, uint32_t stage, const struct
     return 100 * (1 - (bill->capacity_B - bill->total_B) / (away->optimizer + away->grads));
 }
 
-/* Completes and plans a changed configuration. 1: its verdict is better, 0: it is not, or cannot be
- * planned, nobody asks why; or TY_ENOMEM. */
+/* Completes and plans a changed configuration. Returns 1 if its verdict is better, 0 if it is not
+ * or cannot be planned, or TY_ENOMEM. */
 static int try_plan(struct search *s, struct ty_config *c, struct ty_remedy *r)
 {
     struct ty_run *run = NULL;
@@ -147,7 +145,7 @@ static int try_plan(struct search *s, struct ty_config *c, struct ty_remedy *r)
     return better;
 }
 
-/* Makes a change in a copy. 1: it applies, 0, or TY_ENOMEM. */
+/* Makes a change in a copy. Returns 1 if it applies, 0, or TY_ENOMEM. */
 static int make_change(const struct search *s, enum ty_change_kind kind, int to,
                        struct ty_config *c, struct ty_remedy *r)
 {
@@ -159,8 +157,8 @@ static int make_change(const struct search *s, enum ty_change_kind kind, int to,
     return rc < 0 ? rc : 1;
 }
 
-/* Changes number i and, unless it is the same, number k, and the share of the optimizer that leaves
- * the GPU unless that is all. 1: a plan whose verdict is better, 0, or TY_ENOMEM. */
+/* Tries change i together with change k (equal: alone), and with a share of the optimizer below 100
+ * % that leaves the GPU. Returns 1 if the verdict is better, 0, or TY_ENOMEM. */
 static int try_set(struct search *s, size_t i, size_t k, int share, struct ty_remedy *remedy)
 {
     struct ty_config changed = s->alone;
@@ -188,8 +186,8 @@ static bool is_zero_offload(size_t i, size_t k)
     return changes[which].kind == TY_CHANGE_OFFLOAD && changes[which].to == TY_OFFLOAD_ZERO_OFFLOAD;
 }
 
-/* Adds the plan when its verdict is better and it is faster than `limit`; where its optimizer
- * leaves the GPU, also the plan with the least share that does. */
+/* Adds the plan if its verdict is better and it is faster than `limit`. If its optimizer leaves the
+ * GPU, also adds the plan in which the least share does. */
 static int try_changes(struct search *s, size_t i, size_t k, double limit, struct ty_remedies *out)
 {
     struct ty_remedy remedy;
@@ -250,7 +248,6 @@ static int try_alone(struct search *s, struct ty_remedies *out)
     return rc;
 }
 
-/* Of two factors of the same key the larger comes later in the table, and so in pairs. */
 struct pair {
     size_t i, k;
     double slower; /* if each costs what it does alone */
@@ -303,8 +300,8 @@ static int find(struct search *s, struct ty_remedies *out)
     return rc;
 }
 
-/* Whether a run was executed as its variants are: alone, no collective message by message, and with
- * the engine of the run file. */
+/* Returns whether a run was executed as its variants are: alone, no collective message by message,
+ * with the engine of the run file. */
 static bool is_like_its_variants(const struct ty_run *run)
 {
     const struct ty_run_options *o = &run->config->run;
@@ -312,7 +309,7 @@ static bool is_like_its_variants(const struct ty_run *run)
            o->engine == TY_ENGINE_AUTO && (run->sharing != TY_SHARING_ESTIMATED || !o->contention);
 }
 
-/* The plan as it is, without other jobs and in no more detail than its variants. */
+/* Executes the plan as it is, without other jobs and in no more detail than its variants. */
 static int execute_alone(struct search *s, struct ty_err *err)
 {
     struct ty_run *again = NULL;

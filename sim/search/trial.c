@@ -10,26 +10,26 @@
 struct ty_config ty_trial_config(const struct ty_run *run)
 {
     struct ty_config config = *run->config;
-    if (run->sharing == TY_SHARING_ESTIMATED) { /* as --engine sweep has it */
+    if (run->sharing == TY_SHARING_ESTIMATED) { /* as with --engine sweep */
         config.run.engine = TY_ENGINE_SWEEP;
     }
     return config;
 }
 
-#define TASKS_LARGE 2e6 /* of one run whose dice are set aside */
+#define TASKS_LARGE 2e6 /* of a run whose noise is disabled */
 
 bool ty_trial_disable_noise(struct ty_config *config, double tasks)
 {
-    const bool dice = config->run.jitter > 0 || config->run.gpu_spread > 0 ||
-                      config->run.slow_hosts > 0 || config->routing.method != TY_TOKENS_BALANCED;
-    const bool aside = dice && tasks > TASKS_LARGE;
-    if (aside) {
+    const bool noisy = config->run.jitter > 0 || config->run.gpu_spread > 0 ||
+                       config->run.slow_hosts > 0 || config->routing.method != TY_TOKENS_BALANCED;
+    const bool disabled = noisy && tasks > TASKS_LARGE;
+    if (disabled) {
         config->run.jitter = 0;
         config->run.gpu_spread = 0;
         config->run.slow_hosts = 0;
         config->routing = (struct ty_token_routing){.method = TY_TOKENS_BALANCED};
     }
-    return aside;
+    return disabled;
 }
 
 int ty_trial_step(const struct ty_config *config, double *step_s)

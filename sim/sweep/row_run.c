@@ -107,7 +107,7 @@ void ty_memory_semaphore_release(struct ty_memory_semaphore *gate)
     pthread_mutex_destroy(&gate->lock);
 }
 
-/* One run at a time may always go on, so nobody waits for ever. */
+/* One run is always admitted, so no run waits for ever. */
 static void enter(struct ty_memory_semaphore *gate, double need, const struct ty_config *config)
 {
     if (gate == NULL) {
@@ -132,7 +132,7 @@ static void leave(struct ty_memory_semaphore *gate, double need)
     pthread_mutex_unlock(&gate->lock);
 }
 
-/* What the execution of a row takes, jobs beside it included. */
+/* Returns the memory that the execution of a row takes, other jobs included. */
 static double takes(const struct ty_run *run)
 {
     const bool jobs = run->jobs != NULL;

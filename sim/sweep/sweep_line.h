@@ -1,4 +1,4 @@
-/* sweep_line.h - what came out of a row of a sweep, as columns of its table and back. */
+/* sweep_line.h - the figures of a row of a sweep as columns of its table, and back. */
 #ifndef TY_SWEEP_LINE_H
 #define TY_SWEEP_LINE_H
 
@@ -16,15 +16,15 @@ struct ty_sweep_figures {
     double low_s, high_s;         /* of the step time, where bands are asked for */
 };
 
-/* What a table has beside what every one has. */
+/* Columns that not every table has. */
 struct ty_sweep_columns {
     bool fleet, bands;
 };
 
-/* Those of an executed run. */
+/* Takes the figures of an executed run. */
 void ty_sweep_line_take(struct ty_sweep_figures *figures, const struct ty_run *run);
 
-/* The value of the column of that name, which there is. */
+/* Returns the value of a column, which must exist. */
 double ty_sweep_line_value(const struct ty_sweep_figures *figures, const char *name);
 
 /* Appends the names of the columns. */
@@ -35,7 +35,7 @@ void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *figures
                        struct ty_sweep_columns with);
 void ty_sweep_line_error(struct ty_text *t, const char *message, struct ty_sweep_columns with);
 
-/* A cell as CSV: quoted when it has to be, and with the bytes that it came with. */
+/* Appends a cell of CSV, quoted if it has to be. */
 void ty_sweep_line_cell(struct ty_text *t, const char *s);
 
 enum ty_sweep_read {
@@ -44,7 +44,7 @@ enum ty_sweep_read {
     TY_SWEEP_ERROR
 };
 
-/* Reads what those wrote, with the end of the line; of an error its message and nothing else. */
+/* Reads what those wrote, up to the end of the line; of an error the message alone. */
 enum ty_sweep_read ty_sweep_line_read(const char *text, struct ty_sweep_columns with,
                                       struct ty_sweep_figures *figures,
                                       char message[TY_ROW_MESSAGE]);

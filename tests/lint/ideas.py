@@ -18,7 +18,7 @@ SEE = re.compile(r"see \S+\.[ch]\b", re.I)
 WORDS = 3
 # Folders whose files still have to be given ideas of their own; none is added.
 LATER = ("sim/calibrate sim/classroom sim/cli sim/diff sim/draw sim/exchange sim/fleet "
-         "sim/plan sim/profile sim/report sim/run sim/search sim/sweep sim/wasm traces "
+         "sim/plan sim/profile sim/report sim/run sim/wasm traces "
          "model/lower").split()
 
 
