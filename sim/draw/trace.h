@@ -22,7 +22,6 @@ struct ty_trace_figures {
     char digest[32], seed[24], gpus[512], algorithms[512];
     char tensor[TY_WIDTHS_TEXT], data[TY_WIDTHS_TEXT];
 };
-void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run);
 
 /* trace_request.c: window, detail, arguments, arrows, counters, bubbles and style; what is not
  * asked for is as `defaults` says. Of --steps nothing but that there is no window beside it. */
@@ -57,13 +56,6 @@ struct ty_trace_asked {
     uint32_t n_steps;
     double limit; /* output.trace_limit, B */
 };
-struct ty_trace_asked ty_trace_asked_run(const struct ty_run *run);
-
-/* trace_size.c: what to add to the options so that the trace has at most `limit` bytes, into
- * what[]. Returns its size then; negative: nothing helps. */
-double ty_trace_fitting(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
-                        const struct ty_trace *trace, const struct ty_trace_options *options,
-                        double limit, char *what, size_t size);
 
 /* 0, or TY_ELIMIT with a message that names what would fit output.trace_limit. */
 int ty_trace_check_size(const struct ty_trace_asked *asked, const struct ty_trace_format *format,

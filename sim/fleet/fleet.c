@@ -3,14 +3,75 @@
 
 #include <math.h>
 
+#include "model/block/memory.h"
 #include "model/check.h"
+#include "model/parallel/whole.h"
+#include "sim/base/compiler.h"
+#include "sim/fleet/worth.h"
+
+/* ---- checkpoints ---- */
+
+/* Seconds in which a GPU's share of states comes together in the memory of its host: what the GPU
+ * has over PCIe, and of what waits on the host already a copy in that memory, as the optimizer goes
+ * on. */
+static double copy_s(const struct ty_run *run, double gpu_B, double each)
+{
+    const struct ty_layout *layout = &run->config->layout;
+    const struct ty_host *host = &run->config->cluster.host;
+    const double given = run->config->fleet.checkpoint.copy_Bps;
+    const double weights =
+        layout->home.parameters == TY_HOME_GPU ? ty_memory_weight_bytes(layout) : 0;
+    const double optimizer = (1 - layout->home.share) * ty_memory_optimizer_bytes(layout);
+    const double leaves = gpu_B * (weights + optimizer) / each;
+    const double memory_Bps = host->bandwidth / run->config->cluster.gpus_per_node;
+    return leaves / (given > 0 ? given : host->link / host->gpus_per_link) +
+           2 * (gpu_B - leaves) / memory_Bps; /* read and written */
+}
+
+static struct ty_fleet_checkpoint fleet_checkpoint(const struct ty_run *run)
+{
+    const struct ty_layout *layout = &run->config->layout;
+    const struct ty_program *p = &run->lowered.program;
+    /* Weights as the model has them, unless the optimizer has better ones. */
+    const double each = ty_memory_weight_bytes(layout) + ty_memory_optimizer_bytes(layout);
+    struct ty_fleet_checkpoint c = {.bytes = each * ty_arch_params(&run->config->arch)};
+    double sum = 0, most = 0;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        sum += run->lowered.stage[g].params;
+        most = fmax(most, run->lowered.stage[g].params);
+    }
+    c.gpu_bytes = c.bytes / ty_run_ranks(run) * most / (sum / p->n_gangs);
+    c.copy_s = copy_s(run, c.gpu_bytes, each);
+    c.store_s = c.bytes / run->config->fleet.checkpoint.storage_Bps;
+    return c;
+}
+
+/* The options with stall and durability of a checkpoint worked out where its stall is auto: written
+ * while work goes on it stops the job for the copy, and is durable once it is stored; else it stops
+ * the job for both. */
+static struct ty_fleet_options fleet_resolve(const struct ty_run *run,
+                                             const struct ty_fleet_checkpoint *checkpoint)
+{
+    struct ty_fleet_options o = run->config->fleet;
+    if (o.checkpoint.stall_s > 0) {
+        return o;
+    }
+    o.checkpoint.stall_s = checkpoint->copy_s + (o.checkpoint.async ? 0 : checkpoint->store_s);
+    if (o.checkpoint.async && !(o.checkpoint.durable_after_s > 0)) {
+        o.checkpoint.durable_after_s = checkpoint->store_s;
+    }
+    return o;
+}
+
+/* ---- the figures ---- */
 
 /* A line through the cold restarts of 16,384 and 98,304 GPUs (200 and 900 s; FT-HSDP, arXiv
  * 2602.00277); at 22,000 and 65,536 it is within 20 %. */
 #define RESTART_S         90.0
 #define RESTART_S_PER_GPU 9e-3
 
-double ty_fleet_restart_s(const struct ty_fleet_options *o, uint32_t gpus)
+/* How long a restart from storage takes. */
+static double fleet_restart_s(const struct ty_fleet_options *o, uint32_t gpus)
 {
     return o->restart_s > 0 ? o->restart_s : RESTART_S + RESTART_S_PER_GPU * gpus;
 }
@@ -69,13 +130,13 @@ static struct ty_replicas replicas_of(const struct ty_fleet_options *o, uint32_t
     return (struct ty_replicas){.n = n,
                                 .nodes = o->elastic.nodes,
                                 .least = (uint32_t)fmax(ceil(o->elastic.least * n), 1),
-                                .restart_s = ty_fleet_restart_s(o, gpus / n),
+                                .restart_s = fleet_restart_s(o, gpus / n),
                                 .regroup_s = o->elastic.regroup_s};
 }
 
 static struct ty_days days_of(const struct ty_fleet_options *o, uint32_t nodes, uint32_t gpus)
 {
-    const double restart_s = ty_fleet_restart_s(o, gpus);
+    const double restart_s = fleet_restart_s(o, gpus);
     const bool stops = o->planned.per_day > 0;
     struct ty_days d = {
         .shape = o->failure_shape,
@@ -319,8 +380,8 @@ int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories,
     f->gpus = ty_run_ranks(run);
     f->nodes = (f->gpus + cluster->gpus_per_node - 1) / cluster->gpus_per_node;
     ty_run_numbers(run, &f->step);
-    f->checkpoint = ty_fleet_checkpoint(run);
-    f->options = ty_fleet_resolve(run, &f->checkpoint);
+    f->checkpoint = fleet_checkpoint(run);
+    f->options = fleet_resolve(run, &f->checkpoint);
     const struct ty_fleet_options *options = &f->options;
     int rc = find_replicas(run, f, err);
     if (rc < 0) {
@@ -343,4 +404,111 @@ int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories,
                         &f->played) < 0
                ? ty_fail_memory(err)
                : 0;
+}
+
+/* ---- what a change would be worth ---- */
+
+#define LEAST 1e-6 /* of goodput that is worth a line */
+
+typedef void change_fn(struct ty_fleet_options *o, struct ty_fleet_cause *cause, uint32_t gpus);
+
+static void found_sooner(struct ty_fleet_options *o, struct ty_fleet_cause *cause, uint32_t gpus)
+{
+    (void)gpus;
+    o->detect_s = fmax(o->detect_s - 60, 0);
+    for (uint32_t i = 0; i < o->n_causes; i++) {
+        cause[i].detect_s = fmax(cause[i].detect_s - 60, 0);
+    }
+}
+
+static void restarts_sooner(struct ty_fleet_options *o, struct ty_fleet_cause *cause, uint32_t gpus)
+{
+    (void)cause;
+    o->restart_s = fleet_restart_s(o, gpus) / 2;
+    o->memory_restart_s /= 2;
+}
+
+static void stalls_less(struct ty_fleet_options *o, struct ty_fleet_cause *cause, uint32_t gpus)
+{
+    (void)cause, (void)gpus;
+    o->checkpoint.stall_s /= 2;
+    o->checkpoint.memory_stall_s /= 2;
+}
+
+static void stores_faster(struct ty_fleet_options *o, struct ty_fleet_cause *cause, uint32_t gpus)
+{
+    (void)cause, (void)gpus;
+    o->checkpoint.durable_after_s /= 2;
+}
+
+static void more_spares(struct ty_fleet_options *o, struct ty_fleet_cause *cause, uint32_t gpus)
+{
+    (void)cause, (void)gpus;
+    o->spares += o->spares < TY_FLEET_SPARES_ENOUGH - 2 ? 2 : 0;
+}
+
+static void fails_less(struct ty_fleet_options *o, struct ty_fleet_cause *cause, uint32_t gpus)
+{
+    (void)gpus;
+    o->failures_per_1000_node_days *= 0.9;
+    for (uint32_t i = 0; i < o->n_causes; i++) {
+        cause[i].per_1000_node_days *= 0.9;
+    }
+}
+
+static void stops_less(struct ty_fleet_options *o, struct ty_fleet_cause *cause, uint32_t gpus)
+{
+    (void)cause, (void)gpus;
+    o->planned.per_day /= 2;
+}
+
+static void slow_found_sooner(struct ty_fleet_options *o, struct ty_fleet_cause *cause,
+                              uint32_t gpus)
+{
+    (void)cause, (void)gpus;
+    o->stragglers.found_s /= 2;
+}
+
+static double goodput(const struct ty_fleet *f, change_fn *change)
+{
+    struct ty_fleet_options o = f->options;
+    struct ty_fleet_cause cause[TY_DAYS_CAUSES];
+    struct ty_fleet_job job;
+    if (o.n_causes > 0) {
+        memcpy(cause, o.cause, o.n_causes * sizeof(cause[0]));
+        o.cause = cause;
+    }
+    change(&o, cause, f->gpus);
+    ty_fleet_job(&o, f->nodes, f->gpus, &job);
+    return job.share[TY_FLEET_WORK];
+}
+
+uint32_t ty_fleet_changes(const struct ty_fleet *f, struct ty_fleet_change change[TY_FLEET_CHANGES])
+{
+    static const struct {
+        const char *what;
+        change_fn *change;
+    } rows[] = {
+        {"a minute less to find a failure", found_sooner},
+        {"restarts in half the time", restarts_sooner},
+        {"checkpoints that stop the job for half as long", stalls_less},
+        {"checkpoints that are durable in half the time", stores_faster},
+        {"two more spare nodes", more_spares},
+        {"a tenth fewer failures of nodes", fails_less},
+        {"half as many planned stops", stops_less},
+        {"slow hosts found in half the time", slow_found_sooner},
+    };
+    uint32_t n = 0;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const double gain = goodput(f, rows[i].change) - f->job.share[TY_FLEET_WORK];
+        uint32_t at = n;
+        for (; gain > LEAST && at > 0 && change[at - 1].gain < gain; at--) {
+            change[at] = change[at - 1];
+        }
+        if (gain > LEAST) {
+            change[at] = (struct ty_fleet_change){rows[i].what, gain};
+            n++;
+        }
+    }
+    return n;
 }

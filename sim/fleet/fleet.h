@@ -6,10 +6,18 @@
 #define TY_FLEET_FLEET_H
 
 #include "sim/base/err.h"
-#include "sim/fleet/checkpoint.h"
+#include "sim/run/run.h"
 #include "sim/fleet/days.h"
 #include "sim/fleet/renewal.h"
 #include "sim/run/figures.h"
+
+/* What a checkpoint costs, from the states that a run keeps. */
+struct ty_fleet_checkpoint {
+    double bytes;     /* of all states, each parameter's once */
+    double gpu_bytes; /* of the GPU that copies most: replicas share what they have in common */
+    double copy_s;    /* of that to the memory of its host, or of what is there already in it */
+    double store_s;   /* of all to storage */
+};
 
 /* A job of so many nodes, whatever it computes. `renewal` is of what stops all of it. */
 struct ty_fleet_job {
@@ -25,9 +33,6 @@ struct ty_fleet_job {
 };
 void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32_t gpus,
                   struct ty_fleet_job *job);
-
-/* How long a restart from storage takes. */
-double ty_fleet_restart_s(const struct ty_fleet_options *options, uint32_t gpus);
 
 /* What the failures of a cause take of the time: wait, restart and work that is lost. */
 double ty_fleet_cause_share(const struct ty_fleet_job *job, const struct ty_days_cause *cause);

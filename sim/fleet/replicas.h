@@ -41,31 +41,4 @@ struct ty_replicas_mean {
 struct ty_replicas_mean ty_replicas_mean(const struct ty_replicas *replicas, double load,
                                          double repairs, uint32_t spares);
 
-/* Who is away in a history. */
-struct ty_absent {
-    const struct ty_replicas *replicas;
-    uint32_t spares;
-    double repair_s;
-    double *repaired_s, *back_s; /* rings of [n_nodes], [replicas->n], in rising order */
-    uint32_t n_nodes, first_node, nodes, first, n;
-};
-
-/* 0 or TY_ENOMEM. Freed by ty_absent_release. */
-int ty_absent_init(struct ty_absent *away, const struct ty_replicas *replicas, uint32_t spares,
-                   double repair_s);
-void ty_absent_release(struct ty_absent *away);
-
-/* Replicas that are away; when that may change next. */
-uint32_t ty_absent_count(const struct ty_absent *away);
-double ty_absent_next_s(const struct ty_absent *away);
-
-/* One leaves; its failed node is `drained`, or will do again. */
-void ty_absent_leave(struct ty_absent *away, double now_s, bool drained);
-
-/* What has happened until now_s; true: a replica is back. */
-bool ty_absent_advance(struct ty_absent *away, double now_s);
-
-/* The whole job starts again: only those stay away that lack a node. */
-void ty_absent_restart(struct ty_absent *away);
-
 #endif

@@ -41,25 +41,4 @@ struct ty_slow_shares {
 struct ty_slow_shares ty_slow_mean(const struct ty_slow *slow, const struct ty_renewal *renewal,
                                    bool undone);
 
-/* Played: a history, beginning with no slow host. */
-struct ty_slow_play {
-    const struct ty_slow *slow;
-    uint64_t seed, number;
-    uint64_t drawn;
-    double clock_s, at_s; /* now; when the first of those that are not yet found becomes slow */
-    double fresh_s;       /* when the job last began anew */
-};
-void ty_slow_begin(struct ty_slow_play *play, const struct ty_slow *slow, uint64_t seed,
-                   uint64_t number);
-
-/* Of the next so many seconds the mean of what is lost; the clock stays. */
-struct ty_slow_shares ty_slow_ahead(const struct ty_slow_play *play, double s);
-
-/* Until the next host is found; that is done. */
-double ty_slow_found_s(const struct ty_slow_play *play);
-void ty_slow_evicted(struct ty_slow_play *play);
-
-/* The job begins anew: launches are together again, and a host that was left alone is replaced. */
-void ty_slow_fresh(struct ty_slow_play *play);
-
 #endif

@@ -6,15 +6,6 @@
 #include "sim/fleet/fleet.h"
 #include "sim/fleet/history.h"
 
-/* A line a day: what most of each quarter of an hour went to, failures before checkpoints before
- * work. */
-void ty_fleet_gantt(struct ty_text *text, const struct ty_fleet *fleet,
-                    const struct ty_fleet_history *history);
-
-/* Slices for ui.perfetto.dev: work, checkpoints, failures, restarts; microseconds. */
-void ty_fleet_chrome(struct ty_text *text, const struct ty_fleet *fleet,
-                     const struct ty_fleet_history *history);
-
 /* Days as rows; goodput over the interval between checkpoints, and over the size of the job. */
 void ty_fleet_svg(struct ty_text *text, const struct ty_fleet *fleet,
                   const struct ty_fleet_history *history);

@@ -24,11 +24,7 @@ int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_e
 
 /* tiers.c: what is kept beside the GPUs and whether it fits there; nothing where nothing is. */
 struct ty_bill;
-void ty_report_tiers(const struct ty_run *run, const struct ty_bill *gpu, struct ty_text *text);
 void ty_report_tiers_json(const struct ty_run *run, struct ty_json *json);
-
-/* fabric.c: the network as a tree, with counts and capacities. */
-void ty_report_fabric(const struct ty_run *run, struct ty_text *text);
 
 /* measured.c: what the files of measurements say, how well a fit describes them, and which
  * groups and kernels of this run they cover; nothing without such files. */
@@ -66,14 +62,5 @@ struct ty_path_sums {
     double compute, nvlink, network; /* s, by what would make them shorter */
 };
 struct ty_change;
-void ty_report_sets(struct ty_text *text,
-                    const struct ty_change *change); /* a line: what to type */
-int ty_report_changes(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
-int ty_report_what_if(const struct ty_run *run, double tokens_per_s,
-                      const struct ty_path_sums *path, struct ty_text *text, struct ty_err *err);
-
-/* explain_schemes.c: the ways to cut products over the tensor ranks that there are, and what
- * decides between them; nothing where so many ranks are no grid. */
-int ty_report_schemes(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 #endif

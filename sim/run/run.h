@@ -25,7 +25,7 @@ struct ty_run {
     const struct ty_config *config; /* borrowed */
     struct ty_arena arena;          /* owns what follows */
     struct ty_lowered lowered;
-    const struct ty_lower_room *room; /* [stages] (rooms.h); NULL: nobody asks for it */
+    const struct ty_lower_room *room; /* [stages]; NULL: nobody asks for it */
     struct ty_program folded;         /* what the timeline is of after ty_run_execute_folded */
     struct ty_contention shared; /* what could be shared; nothing under the sweep, if not asked */
     uint32_t n_shared_links;     /* that could be, of the whole cluster */
@@ -55,10 +55,6 @@ double ty_run_capacity(const struct ty_run *run, uint32_t rank);
 /* The program of a configuration, on its cluster or one like it. */
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
-
-/* traced.c: the same where a trace of others takes the place of a model. */
-int ty_run_lower_traced(const struct ty_config *config, const struct ty_cluster *cluster,
-                        struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
 
 /* Whether there is a model, as `what` ("an explanation") needs. 0 or TY_EUSAGE. */
 int ty_run_check_model(const struct ty_run *run, const char *what, struct ty_err *err);

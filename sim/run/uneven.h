@@ -15,7 +15,4 @@ struct ty_uneven {
     double load;   /* its rows over those of a balanced load, mean over what it holds */
 };
 
-/* Of every stage, into run->uneven; NULL where all ranks get as much. 0 or TY_ENOMEM. */
-int ty_run_find_uneven(struct ty_run *run, struct ty_err *err);
-
 #endif
