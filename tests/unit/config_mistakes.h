@@ -27,7 +27,8 @@ static const struct {
     {CLUSTER "modell: {preset: llama-30b}\n" LAYOUT, NULL, TY_EINPUT,
      "run.yaml:2:1: modell: unknown section; write one of cluster, fabric, model, layout, "
      "framework, "
-     "schedule, workload, run, fleet, uncertainty, output, jobs; hint: did you mean \"model\"?\n   "
+     "schedule, workload, run, fleet, uncertainty, measured, output, jobs; hint: did you mean "
+     "\"model\"?\n   "
      " modell: "
      "{preset: "
      "llama-30b}\n    "
@@ -55,7 +56,7 @@ static const struct {
      "                                                                        ^"},
     {CLUSTER MODEL LAYOUT "x: 1\n", NULL, TY_EINPUT,
      "run.yaml:4:1: x: unknown section; write one of cluster, fabric, model, layout, framework, "
-     "schedule, workload, run, fleet, uncertainty, output, jobs\n    x: 1\n    ^"},
+     "schedule, workload, run, fleet, uncertainty, measured, output, jobs\n    x: 1\n    ^"},
     {CLUSTER MODEL LAYOUT "run: 7\n", NULL, TY_EINPUT,
      "run.yaml:4:6: run: one value where a mapping is due; write \"key: value\" lines below it\n"
      "    run: 7\n         ^"},
@@ -89,7 +90,8 @@ static const struct {
      "--set layout.tensro=8: layout.tensro: unknown key; hint: did you mean \"tensor\"?"},
     {CLUSTER MODEL LAYOUT, "lay.tensor=8", TY_EINPUT,
      "--set lay.tensor=8: lay: unknown section; write one of cluster, fabric, model, layout, "
-     "framework, schedule, workload, run, fleet, uncertainty, output, jobs; hint: did you mean "
+     "framework, schedule, workload, run, fleet, uncertainty, measured, output, jobs; hint: did "
+     "you mean "
      "\"layout\"?"},
     {CLUSTER MODEL LAYOUT, "tensor=8", TY_EINPUT,
      "--set tensor=8: tensor: a key without its section; hint: did you mean "
