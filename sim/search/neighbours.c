@@ -133,8 +133,7 @@ static void try_steps(struct search *s, enum ty_neighbour_topic topic, const str
     }
 }
 
-/* Tries one ZeRO stage more, one less, and states sharded within a node, where that is not so yet.
- * */
+/* Tries one ZeRO stage more, one less, and states sharded within a node, if they are not yet. */
 static void try_sharding(struct search *s)
 {
     const struct ty_layout *l = &s->base.layout;
