@@ -66,6 +66,7 @@ static bool find_before(const struct walker *w, struct spot from, uint8_t stream
 static bool find_meeting(const struct walker *w, const struct spot *s, uint32_t gang,
                          struct spot *out)
 {
+    assert(gang < w->p->n_gangs && op_at(w, s)->sync == TY_SYNC_MEET);
     const uint32_t slot = ty_op_slot(w->p, pass_at(w, s), op_at(w, s));
     const uint16_t step = pass_at(w, s)->step;
     const struct ty_gang *g = &w->p->gangs[gang];
@@ -128,6 +129,7 @@ static bool ends_at(const struct walker *w, const struct spot *s, ty_ps when)
 /* Of those who send to a member whoever was ready at `when`; false: nobody. */
 static bool latest_send(const struct walker *w, const struct spot *s, ty_ps when, struct spot *send)
 {
+    assert(op_at(w, s)->sync == TY_SYNC_RECV);
     const struct ty_peers from = ty_op_peers(w->p, op_at(w, s), s->member);
     for (uint32_t i = 0; i < from.n; i++) {
         send->member = from.first + i;
@@ -277,6 +279,7 @@ int ty_critical_path(const struct ty_timeline *timeline, ty_crit_fn *visit, void
                            w.p->kinds[op_at(&w, &at)->kind].name,
                            (unsigned)w.p->gangs[at.gang].rank_of[at.member]);
         }
+        assert(start_of(&w, &before) <= task.start);
         at = before;
     }
 }

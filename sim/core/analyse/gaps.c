@@ -185,6 +185,7 @@ struct walk {
 
 static uint32_t member_of(const struct walk *w, uint32_t i)
 {
+    assert(i < w->n);
     return w->first + i * w->step;
 }
 
@@ -209,6 +210,7 @@ static void note_ready(struct walk *w, const struct ty_op *op, uint64_t ordinal)
             ready = w->cause[op->wait[k]].recorded && end > ready ? end : ready;
         }
         w->gaps->ready[row + i] = ready;
+        assert(ready <= start[member_of(w, i)]);
         w->gaps->begun[row + i] = start[member_of(w, i)];
     }
     w->exchange = op;
@@ -235,6 +237,7 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     const ty_ps *start = ty_timeline_starts(t, w->gang, ordinal);
     ty_ps *end = w->gaps->end + (size_t)op->record * w->gaps->width;
     ty_ps *from = w->gaps->from + (size_t)op->record * w->gaps->width;
+    assert(op->record < TY_EVENTS && w->n <= w->gaps->width);
     struct cause *cause = &w->cause[op->record];
     const uint8_t bucket = ty_kind_bucket(w->p, &w->p->kinds[op->kind]);
     const bool awaited = op->sync == TY_SYNC_GROUP && bucket == w->p->words->awaited;
@@ -290,6 +293,7 @@ static void note_gap(struct walk *w, const struct ty_gap *gap)
         w->noted = NULL;
         return;
     }
+    assert(gap->dur > 0 && gap->waited <= gap->dur);
     w->note[w->noted->n_gaps++] = *gap;
 }
 
@@ -306,6 +310,7 @@ static void emit(struct walk *w, uint32_t number, ty_ps from, ty_ps to, uint8_t 
                                    .op = op,
                                    .event = event,
                                    .times = w->times};
+        assert(bucket < w->p->words->n_buckets);
         w->visit(w->arg, member_of(w, number), &gap);
         if (w->noted != NULL) {
             note_gap(w, &gap);

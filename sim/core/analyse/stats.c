@@ -51,6 +51,7 @@ static void add_gap(void *arg, uint32_t member, const struct ty_gap *gap)
     struct tally *tally = arg;
     struct ty_rank_stats *rank =
         &tally->stats->rank[tally->gang->rank_of[member / tally->step * tally->times]];
+    assert(gap->times > 0 && gap->waited <= gap->dur);
     rank->bucket[gap->bucket] += gap->dur * gap->times;
     rank->waited += gap->waited * gap->times;
     if (gap->waited == 0 || gap->layer == TY_NONE) {
@@ -171,6 +172,7 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
             out->peak_held = n_held;
             out->peak_pass = i;
         }
+        assert(out->peak_B >= fixed);
         held -= block->release_B;
         n_held -= block->release_B > 0 && n_held > 0;
     }
@@ -262,6 +264,7 @@ static bool look_at(const struct analysis *a, struct ty_gaps *gaps, uint32_t g, 
                     uint32_t n)
 {
     const struct ty_timeline *t = gaps->timeline;
+    assert(first + n <= looked_at(a, g));
     const uint32_t all = looked_at(a, g);
     struct tally tally = {.stats = a->stats,
                           .gang = &a->whole->gangs[g],

@@ -47,6 +47,7 @@ static uint32_t front_of(const struct ty_autopsy *a, struct ty_op_ref at)
 
 static const struct ty_comers *comers_of(struct ty_autopsy *a, uint32_t slot)
 {
+    assert(slot >= a->first_meeting && slot < a->p->n_slots);
     struct ty_comers *c = &a->comers[slot - a->first_meeting];
     if (c->known) {
         return c;
@@ -87,6 +88,7 @@ static void look_at_meeting(struct ty_autopsy *a, struct ty_wait *w, const struc
     const struct ty_comers *c = comers_of(a, slot);
     if (c->n < meet->n_gangs || c->at.gang == TY_NOBODY) {
         w->why = TY_WHY_NO_PARTNER;
+        assert(c->n <= meet->n_gangs);
         w->missing = meet->n_gangs - c->n;
         w->absent = w->missing == 1 ? absent_from(a, meet, slot) : TY_NOBODY;
     } else {
@@ -109,6 +111,7 @@ static void look(struct ty_autopsy *a, uint32_t i)
         w->next = i - i % a->p->n_lanes + front->behind;
         return;
     }
+    assert(front->slot < a->p->n_slots);
     const struct ty_op *op = ty_op_ref_op(a->p, ty_autopsy_issue(a, i));
     if (a->unmatched[front->slot]) {
         w->why = TY_WHY_MISMATCHED;
@@ -148,6 +151,7 @@ uint32_t ty_autopsy_follow(const struct ty_autopsy *a, uint32_t start, uint32_t 
             *n = 0;
             return i;
         }
+        assert(a->wait[i].next < a->n_fronts);
         i = a->wait[i].next;
     }
     if (a->wait[i].seen != start + 1) {

@@ -66,6 +66,7 @@ static int index_blocks(struct recorders *by, const struct ty_program *p, struct
 
 static const struct ty_pass *pass_of(const struct walk *w, uint32_t front, uint32_t pass)
 {
+    assert(pass < w->f->p->gangs[front / w->f->p->n_lanes].n_passes);
     return &ty_gang_passes(w->f->p, &w->f->p->gangs[front / w->f->p->n_lanes])[pass];
 }
 
@@ -141,6 +142,7 @@ static bool find_after(const struct walk *w, uint32_t i, struct ty_turn *turn)
             front->behind = op->lane;
             return false;
         }
+        assert(op->record == event);
         turn->after[turn->n_after] = op;
         turn->after_ordinal[turn->n_after++] = (uint64_t)pass->first_op + by.op;
     }
@@ -196,6 +198,7 @@ static void post(struct walk *w, uint32_t i, const struct ty_turn *turn)
 {
     const struct ty_program *p = w->f->p;
     const uint32_t slot = ty_op_slot(p, pass_of(w, i, turn->pass), turn->op);
+    assert(w->f->arrived[slot] == 0); /* it was sent once */
     w->f->arrived[slot] = 1;
     wake(w, p->channels[turn->op->link].to * p->n_lanes + p->receive_lane, slot);
 }
@@ -214,6 +217,7 @@ static bool step(struct walk *w, uint32_t i)
     }
     tell(w, &turn);
     front->met = false;
+    assert(turn.op->lane == i % w->f->p->n_lanes);
     front->at.op++;
     settle(w, i);
     if (turn.op->sync == TY_SYNC_SEND) {

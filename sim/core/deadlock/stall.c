@@ -29,6 +29,7 @@ static void make_ready(struct walk *w, uint32_t gang)
 
 static void wake(struct walk *w, uint32_t gang, uint32_t slot)
 {
+    assert(gang < w->p->n_gangs);
     if (w->waiting[gang] == slot) {
         w->waiting[gang] = TY_NO_SLOT;
         make_ready(w, gang);
@@ -77,6 +78,7 @@ static bool pass_op(struct walk *w, uint32_t gang, const struct ty_pass *pass,
     if (ty_is_barred(w->barred, slot, TY_BAR_SEND)) {
         return false;
     }
+    assert(op->sync == TY_SYNC_SEND && slot < w->p->n_slots);
     w->stall->arrived[slot] = 1;
     wake(w, w->p->channels[op->link].to, slot);
     return true;
@@ -150,6 +152,7 @@ int ty_stall_find(struct ty_stall *stall, const struct ty_program *p, const uint
     }
     struct ty_fronts fronts = {.p = p, .barred = barred, .arrived = stall->arrived};
     const int rc = ty_fronts_run(&fronts, w.stop, w.met, arena);
+    assert(rc < 0 || fronts.front != NULL);
     stall->front = fronts.front;
     stall->n_stuck = rc == 0 ? count_stuck(stall, p) : 0;
     if (stall->n_stuck == 0) {

@@ -61,8 +61,10 @@ static void touch(struct finder *f, uint32_t row)
     const struct ty_flow *flow = &f->p->flows[row];
     const struct ty_use *use = uses_of(f->p, flow);
     for (uint32_t i = 0; i < flow->n_uses; i++) {
+        assert(use[i].link < f->p->n_links);
         double *most = &f->most[use[i].link];
         if (*most <= 0) {
+            assert(f->n_touched < f->p->n_links);
             f->touched[f->n_touched++] = use[i].link;
         }
         *most = use[i].Bps > *most ? use[i].Bps : *most;
@@ -95,6 +97,7 @@ static void count(struct finder *f, uint32_t member)
     for (uint32_t u = 0; u < f->n_users; u++) {
         each_flow(f, f->users[u], member, count_uses);
     }
+    assert(f->n_users > 0);
     f->out->max_flows += f->most_uses > 0;
     f->out->max_uses += f->most_uses;
 }
@@ -150,6 +153,7 @@ static int keep_links(struct finder *f, struct ty_arena *arena)
     f->out->link_of = ty_arena_array(arena, uint32_t, (size_t)f->out->n_links + 1);
     for (uint32_t l = 0; f->out->links && f->out->link_of && l < p->n_links; l++) {
         if (f->number[l] > 0) {
+            assert(f->number[l] <= f->out->n_links);
             f->out->links[f->number[l] - 1] = p->links[l];
             f->out->link_of[f->number[l] - 1] = l;
         }
@@ -198,6 +202,7 @@ static int keep_uses(struct finder *f, struct ty_arena *arena)
             k->n_left = append_uses(f, flow, f->out->uses, n);
             n += k->n_left;
         }
+        assert(flow->n_uses == 0 || k->n_uses == flow->n_uses); /* as links.h says */
         f->out->flows[i] = *flow;
         f->out->flows[i].first_use = flow->n_uses > 0 ? k->first : 0;
         f->out->flows[i].n_uses = flow->n_uses > 0 ? k->n_left : 0;

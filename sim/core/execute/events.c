@@ -69,12 +69,14 @@ static void add(struct ty_link_meter *m, const struct ty_flow *flow, double spee
 {
     const struct ty_use *use = m->shared->uses + flow->first_use;
     for (uint32_t i = 0; i < flow->n_uses; i++) {
+        assert(use[i].link < m->shared->n_links);
         struct gauge *g = &m->gauge[use[i].link];
         g->Bps += speed * ty_use_moves(flow, &use[i], m->shared->links);
         assert(flows >= 0 || g->n_flows > 0);
         g->n_flows += (uint32_t)flows;
         if (!g->changed) {
             g->changed = true;
+            assert(m->n_changed < m->shared->n_links);
             m->changed[m->n_changed++] = use[i].link;
         }
     }
@@ -82,12 +84,14 @@ static void add(struct ty_link_meter *m, const struct ty_flow *flow, double spee
 
 static void link_meter_begin(struct ty_link_meter *m, uint32_t number, const struct ty_flow *flow)
 {
+    assert(number < m->shared->max_flows);
     m->running[number] = (struct running){flow, 0}; /* its links hear of it with its first speed */
 }
 
 static void link_meter_speed(struct ty_link_meter *m, uint32_t number, double speed)
 {
     struct running *r = &m->running[number];
+    assert(r->flow != NULL && speed > 0 && speed <= 1);
     add(m, r->flow, speed - r->speed, r->speed > 0 ? 0 : 1);
     r->speed = speed;
 }
@@ -109,6 +113,7 @@ static void link_meter_read(struct ty_link_meter *m, ty_ps now)
         g->changed = false;
         g->Bps = g->n_flows == 0 ? 0 : g->Bps; /* sums of differences are rounded */
         peak->Bps = g->Bps > peak->Bps ? g->Bps : peak->Bps;
+        assert(now >= g->since);
         peak->full += g->full ? now - g->since : 0;
         g->since = now;
         g->full = g->Bps >= TY_LINK_FULL * m->shared->links[m->changed[i]].capacity;
@@ -120,6 +125,7 @@ static void link_meter_read(struct ty_link_meter *m, ty_ps now)
 static ty_ps events_nominal(const struct ty_events *q, const struct ty_at *at)
 {
     const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    assert(at->task < q->p->n_tasks);
     if (ty_program_varies(q->p)) {
         return q->timeline->dur[at->task];
     }
@@ -131,6 +137,7 @@ static struct ty_at events_next(const struct ty_events *q, const struct ty_lane 
 {
     struct ty_at at = l->at;
     const struct ty_lane_ops *list = &q->of_block[(size_t)at.pass->block * q->n_lanes + l->number];
+    assert(l->pos + 1 < list->n);
     const uint32_t index = q->lane_op[list->first + l->pos + 1];
     at.op = &ty_pass_ops(q->p, at.pass)[index];
     at.task =
@@ -141,6 +148,7 @@ static struct ty_at events_next(const struct ty_events *q, const struct ty_lane 
 /* To that one, which it runs with the one before it: that has ended. */
 static void events_go_on(struct ty_events *q, struct ty_lane *l)
 {
+    assert(l->ahead > 0);
     if (l->at.op->record != TY_NO_EVENT) {
         q->recorded[(size_t)l->at.rank * TY_EVENTS + l->at.op->record]++;
     }
@@ -162,6 +170,7 @@ static void events_go_on(struct ty_events *q, struct ty_lane *l)
 /* Beyond the clock where a link is next to nothing; the executor stops there. */
 static ty_ps end_of(const struct ty_events *q, const struct ty_work *w)
 {
+    assert(w->speed > 0 && w->left >= 0);
     if (!(w->left / w->speed < (double)TY_CLOCK_END)) {
         return q->now + TY_CLOCK_END;
     }
@@ -172,6 +181,7 @@ static ty_ps end_of(const struct ty_events *q, const struct ty_work *w)
 static void set_speed(struct ty_events *q, uint32_t lane, double speed)
 {
     struct ty_work *w = &q->work[lane];
+    assert(speed > 0 && w->since <= q->now);
     const double done = w->speed * (double)(q->now - w->since);
     w->left = done < w->left ? w->left - done : 0;
     w->since = q->now;
@@ -188,6 +198,7 @@ static double compute_speed(const struct ty_events *q, uint32_t rank)
         const double slows = q->slows[(size_t)rank * q->n_lanes + l];
         most = slows > most ? slows : most;
     }
+    assert(most >= 0 && most < 1);
     return 1 - most;
 }
 
@@ -246,6 +257,7 @@ static void begin_flow(struct ty_events *q, uint32_t lane, const struct ty_flow 
     if (q->meter != NULL) {
         link_meter_begin(q->meter, f, flow);
     }
+    assert(f < q->shared->max_flows && q->flow_of_lane[lane] == UINT32_MAX);
     q->lane_of_flow[f] = lane;
     q->flow_of_lane[lane] = f;
     q->lane[lane].state = TY_LANE_RUNNING;
@@ -255,6 +267,7 @@ static void begin_flow(struct ty_events *q, uint32_t lane, const struct ty_flow 
 /* The latency of its flow has passed. */
 static void events_latency_elapsed(struct ty_events *q, uint32_t lane)
 {
+    assert(q->lane[lane].state == TY_LANE_LEADING);
     begin_flow(q, lane, flow_at(q, lane));
 }
 
@@ -303,6 +316,7 @@ static void events_work(struct ty_events *q, uint32_t lane, const struct ty_at *
 static void changed(void *arg, uint32_t flow, double now)
 {
     struct ty_events *q = arg;
+    assert(q->flow_of_lane[q->lane_of_flow[flow]] == flow);
     set_speed(q, q->lane_of_flow[flow], now);
     if (q->meter != NULL) {
         link_meter_speed(q->meter, flow, now);
@@ -390,6 +404,7 @@ static void events_play(struct ty_events *q, uint32_t leader, const struct ty_gr
 {
     const struct ty_at *at = &q->lane[leader].at;
     const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    assert(kind->script > 0 && q->p->scripts[kind->script - 1].positions == g->count);
     const struct ty_script *script = &q->p->scripts[kind->script - 1];
     const uint32_t *send = q->p->sends + script->first_send;
     const uint32_t lanes = g->stride * q->n_lanes;
@@ -422,6 +437,7 @@ static uint32_t lane_of(const struct ty_events *q, uint32_t lane, uint32_t posit
 {
     const struct ty_at *at = &q->lane[lane].at;
     const struct ty_group *g = &q->p->groups[at->op->link];
+    assert(position < g->count);
     return lane + (position - ty_group_position(g, at->member)) * g->stride * q->n_lanes;
 }
 
@@ -578,6 +594,7 @@ static void start_meeting(struct ty_events *q, uint32_t head)
     for (uint32_t peer = head; peer != TY_NO_LANE; peer = q->lane[peer].chain) {
         leader = peer < leader ? peer : leader;
     }
+    assert(leader != TY_NO_LANE && q->lane[leader].state == TY_LANE_JOINED);
     const bool together = ty_events_flow(q, &q->lane[leader].at) != NULL;
     for (uint32_t peer = head; peer != TY_NO_LANE; peer = q->lane[peer].chain) {
         start(q, peer, &q->lane[peer].at, peer == leader || !together,
@@ -595,6 +612,7 @@ static void join_meeting(struct ty_events *q, uint32_t lane, const struct ty_at 
     q->lane[lane].state = TY_LANE_JOINED;
     q->lane[lane].chain = q->chain[here];
     q->chain[here] = lane;
+    assert(q->meeting[here] < members);
     if (++q->meeting[here] == members &&
         !ty_is_barred(q->barred, ty_op_slot(q->p, at->pass, at->op), TY_BAR_MEET)) {
         start_meeting(q, lane);
@@ -621,6 +639,7 @@ static bool events_done(struct ty_events *q, uint32_t lane, const struct ty_at *
 static ty_ps arrival_of(const struct ty_events *q, const struct ty_at *at, uint32_t slot)
 {
     const uint32_t share = ty_channel_share(q->p, &q->p->channels[at->op->link], at->gang->n_ranks);
+    assert(slot < q->p->n_slots && (at->member + 1) * share <= q->p->slot_width);
     const ty_ps *row = &q->arrival[(size_t)slot * q->p->slot_width + (size_t)at->member * share];
     ty_ps latest = row[0];
     for (uint32_t i = 1; i < share; i++) {
@@ -682,6 +701,7 @@ static void post(struct ty_events *q, const struct ty_at *at)
         times = ty_peers_of(at->member, senders, senders > receivers ? senders : receivers);
         to = ty_peers_of(at->member, senders, receivers);
     }
+    assert(times.first + times.n <= q->p->slot_width && to.first + to.n <= receivers);
     for (uint32_t i = 0; i < times.n; i++) {
         q->arrival[(size_t)slot * q->p->slot_width + times.first + i] = q->now + c->delay;
     }
@@ -706,6 +726,7 @@ static void complete(struct ty_events *q, uint32_t lane)
         q->timeline->dur[at.task] = q->now - q->timeline->start[at.task];
         events_work_over(q, lane);
     }
+    assert(l->ahead == 0 && l->replays == 0);
     l->state = TY_LANE_IDLE;
     l->pos++;
     ty_events_settle(q, lane);
@@ -767,6 +788,7 @@ static void handle(struct ty_events *q, uint32_t lane)
         events_latency_elapsed(q, lane);
         return;
     default:
+        assert(q->lane[lane].state == TY_LANE_ASLEEP);
         q->lane[lane].state = TY_LANE_IDLE;
         ty_events_look(q, lane);
         return;
@@ -853,6 +875,7 @@ static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *e
                        "clock can hold (4.6e6 s); simulate fewer steps, or check bandwidths and "
                        "oversubscription");
     }
+    assert(q->n_done <= lanes);
     q->timeline->makespan = q->now;
     if (q->n_done < lanes) {
         return ty_deadlock_report(q->timeline, err);

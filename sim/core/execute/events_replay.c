@@ -249,6 +249,7 @@ static bool is_undisturbed(const struct ty_events *q, const struct ty_replay *re
 static uint32_t left_of(const struct ty_replay *replay, const struct ty_lane *l)
 {
     const bool own = (replay->lanes >> l->number & 1) != 0;
+    assert(!own || replay->issued[l->number] >= l->pos);
     return own ? replay->issued[l->number] - l->pos : 0;
 }
 
@@ -271,6 +272,7 @@ static bool began_alike(const struct ty_events *q, const struct ty_replay *repla
 static void copy(struct ty_events *q, uint32_t lane, const struct ty_at *at, uint64_t from,
                  uint32_t n)
 {
+    assert(from + n < q->p->n_tasks && at->task + n < q->p->n_tasks);
     ty_ps *start = q->timeline->start, *dur = q->timeline->dur;
     const ty_ps later = q->now - start[from];
     for (uint32_t i = 0; i <= n; i++) {
@@ -301,6 +303,7 @@ bool ty_events_replay(struct ty_events *q, uint32_t lane, const struct ty_at *at
         replay->task = at->task - k;
         return false;
     }
+    assert(k <= replay->end && q->timeline->dur != NULL);
     copy(q, lane, at, replay->task + k, replay->end - k);
     for (uint32_t l = 0; l < q->n_lanes; l++) {
         if (left_of(replay, &q->lane[lane + l]) > 0) {
@@ -333,6 +336,7 @@ void ty_events_replay_over(struct ty_events *q, uint32_t lane)
             assert(l[i].state == TY_LANE_IDLE || l[i].state == TY_LANE_DONE);
         }
     }
+    assert(replay->issued[0] > 0);
     l->at.op += l->replays;
     l->at.task += l->replays;
     l->pos = replay->issued[0] - 1;

@@ -34,6 +34,7 @@ static inline bool ty_ev_before(const struct ty_ev *a, const struct ty_ev *b)
 
 static inline void ty_evq_place(struct ty_evq *q, uint32_t i, struct ty_ev ev)
 {
+    assert(i < q->n);
     q->row[i] = ev;
     q->at[ev.lane] = i + 1;
 }

@@ -70,11 +70,13 @@ int ty_timeline_unfold(struct ty_timeline *out, const struct ty_timeline *folded
                        struct ty_err *err)
 {
     const struct ty_program *p = out->program;
+    assert(p->n_gangs == folded->program->n_gangs);
     const int rc = folded->dur == NULL ? 0 : ty_timeline_keep_durations(out, err);
     for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
         const struct ty_gang *gang = &p->gangs[g];
         const struct ty_gang *one = &folded->program->gangs[g];
         const size_t n = (size_t)one->n_ops * one->n_ranks;
+        assert(gang->n_ops == one->n_ops && gang->n_ranks % one->n_ranks == 0);
         const uint32_t twins = gang->n_ranks / one->n_ranks;
         spread(out->start + gang->first_task, folded->start + one->first_task, n, twins);
         if (folded->dur != NULL) {

@@ -29,6 +29,7 @@ static inline void ty_row_combine(ty_ps *row, const struct ty_group *group, uint
     if (group->count == 1) {
         return;
     }
+    assert(run > 0 && n % run == 0);
     for (uint32_t base = 0; base < n; base += run) {
         for (uint32_t first = base; first < base + stride; first++) {
             ty_ps latest = 0;
@@ -57,6 +58,7 @@ static inline ty_ps *ty_rows_lane(const struct ty_rows *rows, uint32_t lane)
 
 static inline ty_ps *ty_rows_event(const struct ty_rows *rows, uint8_t event)
 {
+    assert(event == TY_NO_EVENT || event < TY_EVENTS);
     return rows->event + (size_t)(event == TY_NO_EVENT ? TY_EVENTS : event) * rows->n;
 }
 

@@ -117,6 +117,7 @@ static bool meet(struct sweep *s, struct runner *r, const struct ty_pass *pass,
 static void receive(const struct sweep *s, uint32_t slot, const struct ty_op *op, ty_ps *start,
                     uint32_t n)
 {
+    assert(slot < s->p->n_slots);
     const uint32_t share = ty_channel_share(s->p, &s->p->channels[op->link], n);
     const ty_ps *row = slot_row(s, slot);
     if (share == 1) {
@@ -172,6 +173,7 @@ static void post(struct sweep *s, const struct runner *r, uint32_t slot, const s
         }
         return;
     }
+    assert(r->rows.n * share <= s->p->slot_width);
     for (uint32_t i = 0; i < r->rows.n * share; i++) {
         row[i] = sent[i / share] + c->delay;
     }
@@ -184,6 +186,7 @@ static const ty_ps *jittered(struct sweep *s, struct runner *r, const struct ty_
     const struct ty_kind *kind = &s->p->kinds[op->kind];
     ty_ps *dur = s->timeline->dur + row;
     const bool compute = op->stream == TY_STREAM_COMPUTE;
+    assert(row + gang->n_ranks <= s->p->n_tasks);
     if (compute && (r->factor_pass != pass || r->factor_layer != op->layer)) {
         ty_program_factors(s->p, gang, pass, op->layer, r->factor);
         r->factor_pass = pass;
@@ -235,6 +238,7 @@ static void ready_after(const struct sweep *s, const struct runner *r, const str
                         const struct ty_turn *turn, ty_ps *start)
 {
     const uint32_t n = r->rows.n;
+    assert(turn->n_after <= TY_WAITS);
     memcpy(start, ty_rows_lane(&r->rows, turn->op->lane), n * sizeof(*start));
     for (uint32_t w = 0; w < turn->n_after; w++) {
         const ty_ps *from = ty_timeline_starts(s->timeline, gang, turn->after_ordinal[w]);
@@ -287,6 +291,7 @@ static void take_turn(void *arg, const struct ty_turn *turn)
     const struct ty_kind *kind = &s->p->kinds[op->kind];
     const uint64_t row = gang->first_task + turn->ordinal * gang->n_ranks;
     ty_ps *start = s->timeline->start + row;
+    assert(turn->ordinal < gang->n_ops);
     start_turn(s, r, gang, turn, start);
     if (turn->arrives) {
         return;

@@ -25,6 +25,7 @@ static int append(struct ty_builder *b, const char *rows, void **column, uint32_
                                         "try fewer pipeline ranks, chunks or layers",
                                         (unsigned)limit, rows));
     }
+    assert(*n <= *cap);
     if (*n == *cap) {
         const uint32_t more = *cap == 0 ? 16 : *cap * 2;
         void *grown = ty_arena_alloc(b->arena, more, size);
@@ -87,6 +88,7 @@ int ty_build_op(struct ty_builder *b, const struct ty_op *op)
     row.lane = row.stream;
     const int index = APPEND(b, ops, INT32_MAX, &row);
     if (index >= 0) {
+        assert(b->program->n_blocks > 0); /* its block was begun */
         b->program->blocks[b->program->n_blocks - 1].n_ops++;
     }
     return index;
@@ -96,6 +98,7 @@ int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass)
 {
     const int index = APPEND(b, passes, INT32_MAX, pass);
     if (index >= 0) {
+        assert(b->program->n_gangs > 0); /* its gang was begun */
         b->program->gangs[b->program->n_gangs - 1].n_passes++;
     }
     return index;

@@ -130,6 +130,7 @@ static void keep_gang(struct cutter *c, uint32_t g)
         }
     }
     gang->n_passes = cut->n_passes - gang->first_pass;
+    assert(gang->n_ops <= whole->n_ops);
     cut->n_tasks += (uint64_t)gang->n_ops * gang->n_ranks;
 }
 
@@ -250,6 +251,7 @@ const struct ty_op *ty_timeline_blocked_op(const struct ty_timeline *timeline, u
         return NULL;
     }
     const struct ty_program *whole = timeline->halt->whole;
+    assert(gang < whole->n_gangs);
     const struct ty_stop stop = timeline->halt->stop[gang];
     if (stop.pass >= whole->gangs[gang].n_passes) {
         return NULL;

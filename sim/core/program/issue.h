@@ -39,6 +39,7 @@ static inline bool ty_issue_next(struct ty_issue *at)
         at->pass = &ty_gang_passes(at->program, at->gang)[at->next_pass++];
         const uint32_t n = at->program->blocks[at->pass->block].n_ops;
         if (n > 0) {
+            assert(at->pass->first_op + n <= at->gang->n_ops);
             at->op = ty_pass_ops(at->program, at->pass);
             at->ordinal = at->pass->first_op;
             at->left = n - 1;

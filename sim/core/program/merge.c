@@ -212,6 +212,7 @@ static void add_part(struct merger *m, uint32_t tenant, const struct ty_merge_pa
     add_partners(m);
     add_blocks(m);
     add_gangs(m, tenant, part->name);
+    assert(m->b.code < 0 || m->gangs + m->p->n_gangs == out->n_gangs);
     m->ranks += m->p->n_ranks;
 }
 
@@ -263,6 +264,7 @@ int ty_timeline_part(struct ty_timeline *out, const struct ty_timeline *whole, u
                      const struct ty_program *part, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_tenant *t = &whole->program->tenants[tenant];
+    assert(tenant < whole->program->n_tenants && part->n_gangs == t->n_gangs);
     const uint64_t from = whole->program->gangs[t->first_gang].first_task;
     *out = (struct ty_timeline){.program = part,
                                 .start = whole->start + from,
@@ -271,6 +273,7 @@ int ty_timeline_part(struct ty_timeline *out, const struct ty_timeline *whole, u
     if (!halted(whole, t)) {
         return 0;
     }
+    assert(whole->halt != NULL);
     /* gangs stop where they do, in either numbering */
     struct ty_stop *fronts =
         ty_arena_array(arena, struct ty_stop, (size_t)t->n_gangs * part->n_lanes + 1);

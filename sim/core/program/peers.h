@@ -12,6 +12,7 @@ struct ty_peers {
 /* Of `wide` places, those that are for member i of `n`: one, or several where there are more. */
 static inline struct ty_peers ty_peers_of(uint32_t i, uint32_t n, uint32_t wide)
 {
+    assert(i < n && wide > 0 && (wide > n ? wide % n : n % wide) == 0);
     return wide > n ? (struct ty_peers){i * (wide / n), wide / n}
                     : (struct ty_peers){i / (n / wide), 1};
 }
@@ -21,12 +22,14 @@ static inline uint32_t ty_channel_share(const struct ty_program *p, const struct
                                         uint32_t n)
 {
     const uint32_t from = p->gangs[c->from].n_ranks, to = p->gangs[c->to].n_ranks;
+    assert(n == from || n == to);
     return from == to ? 1 : (from > to ? from : to) / n;
 }
 
 /* The other gang of a message, and who of it are partners of a member. */
 static inline uint32_t ty_op_peer_gang(const struct ty_program *p, const struct ty_op *op)
 {
+    assert(op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV);
     const struct ty_channel *c = &p->channels[op->link];
     return op->sync == TY_SYNC_SEND ? c->to : c->from;
 }

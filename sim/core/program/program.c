@@ -302,6 +302,7 @@ static void number_lanes(struct ty_program *p)
         p->ops[i].lane = lane_of[p->ops[i].stream];
     }
     p->receive_lane = lane_of[receives];
+    assert(p->n_lanes > 0 && p->stream_of[0] == TY_STREAM_COMPUTE);
 }
 
 /* Longest duration of a kind on any member. */
@@ -407,6 +408,7 @@ static int find_lasting(struct ty_program *p, struct ty_arena *arena, struct ty_
     for (uint32_t r = 0; r < p->n_ranks; r++) {
         factor[r] = p->jitter.spread > 0 ? drawn_spread(p, r) : 1;
         factor[r] *= p->slow_of != NULL ? p->slow_of[r] : 1;
+        assert(factor[r] > 0);
     }
     p->spread_of = factor;
     return 0;
@@ -431,6 +433,7 @@ void ty_program_factors(const struct ty_program *p, const struct ty_gang *gang, 
     const uint32_t first = tenant != NULL ? tenant->first_gang : 0;
     const uint64_t who = (uint64_t)(gang - p->gangs - first) << 32;
     const uint64_t what = (uint64_t)pass << 16 | layer;
+    assert(pass < gang->n_passes);
     uint32_t known = UINT32_MAX; /* neighbours share a group: draw once */
     double factor = 1;
     for (uint32_t i = 0; i < gang->n_ranks; i++) {
@@ -439,6 +442,7 @@ void ty_program_factors(const struct ty_program *p, const struct ty_gang *gang, 
             factor = ty_noise_lognormal(jitter->cv, jitter->seed, who | group, what, 0);
             known = group;
         }
+        assert(factor > 0);
         out[i] = p->spread_of != NULL ? factor * p->spread_of[gang->rank_of[i]] : factor;
     }
 }

@@ -296,22 +296,26 @@ int ty_program_number(struct ty_program *program, struct ty_arena *arena, struct
 static inline const struct ty_pass *ty_gang_passes(const struct ty_program *p,
                                                    const struct ty_gang *gang)
 {
+    assert(gang->first_pass + gang->n_passes <= p->n_passes);
     return p->passes + gang->first_pass;
 }
 
 static inline const char *ty_stream_name(const struct ty_program *p, uint32_t stream)
 {
+    assert(stream < p->words->n_streams);
     return p->words->streams[stream].name;
 }
 
 static inline const struct ty_category_row *ty_category(const struct ty_program *p,
                                                         uint32_t category)
 {
+    assert(category < p->words->n_categories);
     return &p->words->categories[category];
 }
 
 static inline const struct ty_bucket_row *ty_bucket(const struct ty_program *p, uint32_t bucket)
 {
+    assert(bucket < p->words->n_buckets);
     return &p->words->buckets[bucket];
 }
 
@@ -356,6 +360,7 @@ static inline ty_ps ty_kind_alone(const struct ty_kind *kind, uint32_t member)
 static inline const struct ty_flow *ty_kind_flow(const struct ty_program *p,
                                                  const struct ty_kind *kind, uint32_t member)
 {
+    assert(kind->first_flow == 0 || kind->script != 0 || kind->first_flow + member <= p->n_flows);
     return kind->first_flow == 0 || kind->script != 0 ? NULL
                                                       : &p->flows[kind->first_flow - 1 + member];
 }
@@ -383,6 +388,8 @@ static inline uint32_t ty_group_first(const struct ty_group *g, uint32_t member)
 static inline uint32_t ty_script_flow(const struct ty_program *p, const struct ty_kind *kind,
                                       const struct ty_group *g, uint32_t member)
 {
+    assert(kind->script > 0 && kind->script <= p->n_scripts);
+    assert(kind->first_flow > 0);
     return kind->first_flow - 1 + ty_group_number(g, member) * p->scripts[kind->script - 1].n_pairs;
 }
 
@@ -408,6 +415,7 @@ static inline struct ty_sender ty_script_sender(const struct ty_program *p,
 static inline bool ty_sender_next(struct ty_sender *s)
 {
     s->first = s->end;
+    assert(s->first <= s->last);
     if (s->first == s->last) {
         return false;
     }
@@ -422,6 +430,7 @@ static inline bool ty_sender_next(struct ty_sender *s)
 /* A duration under a factor, rounded half up. */
 static inline ty_ps ty_jittered(ty_ps dur, double factor)
 {
+    assert(factor > 0);
     return (ty_ps)((double)dur * factor + 0.5);
 }
 
@@ -429,6 +438,7 @@ static inline ty_ps ty_jittered(ty_ps dur, double factor)
 static inline const struct ty_op *ty_pass_ops(const struct ty_program *p,
                                               const struct ty_pass *pass)
 {
+    assert(pass->block < p->n_blocks);
     return p->ops + p->blocks[pass->block].first;
 }
 
@@ -453,6 +463,7 @@ static inline uint32_t ty_meet_instances(const struct ty_program *p, const struc
 static inline uint32_t ty_meet_number(const struct ty_program *p, const struct ty_pass *pass,
                                       const struct ty_op *op)
 {
+    assert(op->sync == TY_SYNC_MEET && op->link < p->n_meets);
     return p->meets[op->link].n_seq > 0 ? pass->seq : pass->step;
 }
 
@@ -463,6 +474,8 @@ static inline uint32_t ty_op_slot(const struct ty_program *p, const struct ty_pa
     if (op->sync == TY_SYNC_MEET) {
         return p->meets[op->link].first_slot + ty_meet_number(p, pass, op);
     }
+    assert(op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV);
+    assert(ty_op_seq(pass, op) < p->channels[op->link].n_seq);
     return p->channels[op->link].first_slot + ty_op_seq(pass, op);
 }
 

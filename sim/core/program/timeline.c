@@ -41,6 +41,7 @@ int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *prog
 
 int ty_timeline_keep_durations(struct ty_timeline *timeline, struct ty_err *err)
 {
+    assert(timeline->program != NULL);
     if (timeline->dur == NULL) {
         timeline->dur = column(timeline->program->n_tasks);
     }
@@ -80,6 +81,7 @@ bool ty_timeline_is_ordered(const struct ty_timeline *t)
 struct ty_stop ty_stream_front(const struct ty_program *p, const struct ty_stop *fronts,
                                uint32_t gang, uint8_t stream)
 {
+    assert(gang < p->n_gangs);
     for (uint32_t l = 0; l < p->n_lanes; l++) {
         if (p->stream_of[l] == stream) {
             return fronts[(size_t)gang * p->n_lanes + l];
@@ -127,6 +129,7 @@ static ty_ps gang_end(const struct ty_timeline *t, const struct ty_gang *gang)
 
 ty_ps ty_timeline_end(const struct ty_timeline *timeline, uint32_t first, uint32_t n)
 {
+    assert(first + n <= timeline->program->n_gangs);
     ty_ps end = 0;
     for (uint32_t g = first; g < first + n; g++) {
         const ty_ps over = gang_end(timeline, &timeline->program->gangs[g]);
@@ -143,6 +146,7 @@ void ty_timeline_step_ends(const struct ty_timeline *t, ty_ps *end)
         const struct ty_gang *gang = &p->gangs[g];
         for (uint32_t i = 0; i < gang->n_passes; i++) {
             const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            assert(pass->step < p->n_steps);
             const struct ty_op *ops = ty_pass_ops(p, pass);
             for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
                 const ty_ps over = op_end(t, gang, &ops[k], (uint64_t)pass->first_op + k);
@@ -171,6 +175,7 @@ struct ty_seat ty_program_seat(const struct ty_program *program, uint32_t rank)
 struct ty_span_cursor ty_spans_of(const struct ty_timeline *timeline, uint32_t rank)
 {
     const struct ty_seat seat = ty_program_seat(timeline->program, rank);
+    assert(seat.gang < timeline->program->n_gangs); /* some gang has the rank */
     return (struct ty_span_cursor){
         .timeline = timeline,
         .gang = &timeline->program->gangs[seat.gang],

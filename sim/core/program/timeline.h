@@ -131,6 +131,7 @@ void ty_timeline_step_ends(const struct ty_timeline *timeline, ty_ps *end);
 static inline const ty_ps *ty_timeline_starts(const struct ty_timeline *t,
                                               const struct ty_gang *gang, uint64_t ordinal)
 {
+    assert(ordinal < gang->n_ops);
     return t->start + gang->first_task + ordinal * gang->n_ranks;
 }
 
@@ -138,6 +139,7 @@ static inline const ty_ps *ty_timeline_starts(const struct ty_timeline *t,
 static inline ty_ps ty_timeline_dur(const struct ty_timeline *t, const struct ty_gang *gang,
                                     const struct ty_op *op, uint64_t ordinal, uint32_t member)
 {
+    assert(member < gang->n_ranks);
     if (t->dur != NULL) {
         return t->dur[gang->first_task + ordinal * gang->n_ranks + member];
     }

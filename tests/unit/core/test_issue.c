@@ -50,8 +50,13 @@ START_TEST(passes_without_operations_are_skipped)
                                {.block = 2, .first_op = 2},
                                {.block = 3, .first_op = 2},
                                {.block = 0, .first_op = 3}};
-    const struct ty_gang gangs[] = {{.n_passes = 5}, {.first_pass = 4, .n_passes = 1}};
-    const struct ty_program program = {.ops = ops, .blocks = blocks, .passes = passes};
+    const struct ty_gang gangs[] = {{.n_passes = 5, .n_ops = 3}, {.first_pass = 4, .n_passes = 1}};
+    const struct ty_program program = {.ops = ops,
+                                       .blocks = blocks,
+                                       .passes = passes,
+                                       .n_ops = 3,
+                                       .n_blocks = TY_COUNT(blocks),
+                                       .n_passes = TY_COUNT(passes)};
     struct ty_issue at = ty_issue_of(&program, &gangs[0]);
     ops[2].sync = TY_SYNC_MEET;
     ops[2].link = 7;
