@@ -365,19 +365,19 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
                             TY_EVENT_TENSOR, waits, 1);
         ty_lower_need(l, TY_EVENT_TENSOR);
     }
-    if (l->tied_meet != TY_NONE && ends) {
-        meet(l, l->here.comm.tied, l->tied_meet, met_event(l));
+    if (l->links.tied_meet != TY_NONE && ends) {
+        meet(l, l->here.comm.tied, l->links.tied_meet, met_event(l));
     }
-    if (l->mirror_meet != NULL) {
-        meet(l, l->here.comm.mirror, l->mirror_meet[l->here.rank], met_event(l));
+    if (l->links.mirror_meet != NULL) {
+        meet(l, l->here.comm.mirror, l->links.mirror_meet[l->here.rank], met_event(l));
     }
     ty_lower_need(l, ty_lower_reduced_event(l));
     ty_lower_wait_resident_grads(l);
     if (ty_lower_is_mesh(l)) {
         ty_lower_need(l, ty_issuer_grads_event(l->in->layout));
     }
-    const uint16_t norms[][2] = {{l->norm_meet, l->here.comm.grad_norm},
-                                 {l->expert_norm_meet, l->here.comm.expert_norm}};
+    const uint16_t norms[][2] = {{l->links.norm_meet, l->here.comm.grad_norm},
+                                 {l->links.expert_norm_meet, l->here.comm.expert_norm}};
     uint8_t reduced = met_event(l);
     for (size_t i = 0; i < TY_COUNT(norms); i++) {
         if (norms[i][0] != TY_NONE) { /* on the stream of the data group, after all it reduced */

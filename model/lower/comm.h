@@ -33,13 +33,4 @@ struct ty_collective {
     const struct ty_member_load *load; /* [members]: it is that of so many rows; NULL: as it is */
 };
 
-/* members.c: costs of all members into l->cost_of, durations into dur[members]; whether they are
- * equal. `cost_of` prices one member by what `arg` is, `alone`: with its links to itself; times in
- * `out` are those of all its calls together. The collective says which members pay alike; NULL: a
- * message, which each pays by itself. */
-typedef void ty_lower_cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member,
-                              bool alone, struct ty_coll_cost *out, double *seconds);
-bool ty_lower_price_members(struct ty_lowering *l, const struct ty_collective *c, bool alone,
-                            ty_lower_cost_fn *cost_of, const void *arg, ty_ps *dur);
-
 #endif

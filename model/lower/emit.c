@@ -144,7 +144,7 @@ void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16
     op.kind = kind;
     op.stream = stream[group];
     op.sync = TY_SYNC_GROUP;
-    op.link = l->group[group].link;
+    op.link = l->links.group[group].link;
     op.record = record;
     op.layer = layer;
     op.part = (uint8_t)part;

@@ -24,7 +24,7 @@ int ty_lower_price(struct ty_lowering *l)
         return ty_fail_memory(l->b.err);
     }
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
-        of.reach[g] = l->group[g].at;
+        of.reach[g] = l->links.group[g].at;
     }
     const bool one = ty_exceptions_n_generations(of.cluster) == 1;
     of.used[0] = one;
@@ -142,7 +142,7 @@ static void idle_early(struct ty_lowering *l, uint16_t number, const struct ty_u
                        uint32_t round)
 {
     struct ty_kind *kind = &l->b.program->kinds[number];
-    const struct ty_group *ring = &l->b.program->groups[l->group[op->rounds.group].link];
+    const struct ty_group *ring = &l->b.program->groups[l->links.group[op->rounds.group].link];
     ty_ps *dur = ty_arena_array(l->arena, ty_ps, l->members);
     for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
         dur[i] = ty_group_position(ring, i) >= round ? ty_kind_duration(kind, i) : 0;
@@ -290,31 +290,31 @@ static void look(const struct ty_lowering *l, struct ty_gpu_mix *mix)
 int ty_lower_gpus(struct ty_lowering *l)
 {
     const bool one = ty_exceptions_n_generations(l->in->cluster) == 1;
-    if (l->mix == NULL) {
-        l->mix = ty_arena_array(l->arena, struct ty_gpu_mix, l->shape.p);
+    if (l->gpus.mix == NULL) {
+        l->gpus.mix = ty_arena_array(l->arena, struct ty_gpu_mix, l->shape.p);
     }
-    if (l->mix == NULL) {
+    if (l->gpus.mix == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    struct ty_gpu_mix *mix = &l->mix[l->n_mixes]; /* given up again when there is one like it */
+    struct ty_gpu_mix *mix = &l->gpus.mix[l->gpus.n]; /* given up again when there is one like it */
     if (!one && mix->generation == NULL) {
         mix->generation = ty_arena_array(l->arena, uint8_t, l->members);
     }
     if (!one && mix->generation == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    if (one && l->n_mixes > 0) {
+    if (one && l->gpus.n > 0) {
         return 0;
     }
     look(l, mix);
-    for (uint32_t i = 0; i < l->n_mixes; i++) {
-        if (memcmp(l->mix[i].generation, mix->generation, l->members) == 0) {
-            l->here.gpus = &l->mix[i];
+    for (uint32_t i = 0; i < l->gpus.n; i++) {
+        if (memcmp(l->gpus.mix[i].generation, mix->generation, l->members) == 0) {
+            l->here.gpus = &l->gpus.mix[i];
             return 0;
         }
     }
-    l->n_mixes++;
+    l->gpus.n++;
     const int rc = mix_kinds(l, mix);
-    l->first_slowed = l->n_mixes == 1 ? l->b.program->n_kinds : l->first_slowed;
+    l->gpus.first_slowed = l->gpus.n == 1 ? l->b.program->n_kinds : l->gpus.first_slowed;
     return rc;
 }

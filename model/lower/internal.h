@@ -173,47 +173,66 @@ struct ty_lower_block {
     uint32_t behind[TY_EVENTS]; /* what each event has waited for itself: bit e is event e */
 };
 
-/* What is known before any pipeline rank is lowered comes first; then what grows or is at hand. */
-struct ty_lowering {
-    const struct ty_lower_input *in;
-    const struct ty_sched *sched;
-    struct ty_sched_shape shape;
-    const struct ty_zero *zero;
-    const struct ty_prices *prices;
-    struct ty_grads grads;             /* of its units: which buckets they fill */
-    uint32_t most_members;             /* ranks of the largest gang */
-    uint32_t members;                  /* ranks per gang, of the window where there is one: */
-    const struct ty_grid *seen;        /* its ranks; NULL: all are looked at */
-    uint32_t *node_of, n_nodes;        /* [nodes]: number among the n_nodes nodes of the window */
-    bool differs;                      /* there must be none: what it stands for is not alike */
-    struct ty_lower_stage_shape *like; /* [n_likes]; NULL: all pipeline ranks are of one shape */
-    uint32_t *like_of, n_likes;        /* [p] */
-    bool weaves;       /* passes of a slot run over each other; else one after the other: */
-    size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
+/* A window: ranks that tell what all do (window.c). */
+struct ty_lower_window {
+    const struct ty_grid *seen; /* its ranks; NULL: all are looked at */
+    uint32_t *node_of, n_nodes; /* [nodes]: number among the n_nodes nodes of the window */
+    struct ty_term *sent;       /* [2 x members] scratch; NULL: no window is told of */
+    bool differs;               /* there must be none: what it stands for is not alike */
+};
 
-    /* links */
+/* Shapes of pipeline ranks (stages.c). */
+struct ty_lower_shapes {
+    struct ty_lower_stage_shape *shape; /* [n]; NULL: all pipeline ranks are of one shape */
+    uint32_t *of, n;                    /* of[p] */
+};
+
+/* Who communicates with whom (groups.c, own.c). */
+struct ty_lower_links {
     struct ty_lower_group group[TY_N_COMM_GROUPS];
     /* [ranks]: those that hold one copy of the model's states; of its experts, where these are
      * others, else NULL */
     const struct ty_reach *norm_at, *expert_norm_at;
     struct ty_sched_edges edges;
     uint16_t norm_meet, expert_norm_meet, tied_meet;
-    struct ty_own_group *own_group; /* [n_own_groups] of collectives in the user's file */
-    uint32_t n_own_groups;
-    uint16_t *mirror_meet; /* [p]: with whom a rank shares its weights, two-way schedules */
+    uint16_t *mirror_meet;    /* [p]: with whom a rank shares its weights, two-way schedules */
+    struct ty_own_group *own; /* [n_own] of collectives in the user's file */
+    uint32_t n_own;
+};
+
+/* Kinds of computation of all mixes of GPUs so far (gpus.c), and of those slowed by collectives
+ * (overlap.c). */
+struct ty_lower_gpus {
+    struct ty_gpu_mix *mix; /* [n] */
+    uint32_t n;
+    uint32_t first_slowed; /* kinds from here on may be of computation beside collectives */
+    uint16_t slowed_by_overlap[64]; /* by what they are made of, the last of such; 0: none */
+};
+
+/* A layout that is being lowered. */
+struct ty_lowering {
+    /* what does not change once the first pipeline rank is lowered, but from shape to shape */
+    const struct ty_lower_input *in;
+    const struct ty_sched *sched;
+    struct ty_sched_shape shape;
+    const struct ty_zero *zero;
+    const struct ty_prices *prices;
+    uint32_t most_members; /* ranks of the largest gang */
+    uint32_t members;      /* ranks per gang, of the window where there is one */
+    bool weaves;           /* passes of a slot run over each other; else one after the other: */
+    size_t n_partners;     /* 1, or 1 + virtual stages when slots overlap */
+    struct ty_lower_window window;
+    struct ty_lower_shapes shapes;
+    struct ty_lower_links links;
 
     /* what grows from rank to rank */
     struct ty_builder b;
     struct ty_arena *arena;
     struct ty_lowered *out;
-    struct ty_gpu_mix *mix; /* [n_mixes] */
-    uint32_t n_mixes;
-    uint32_t first_slowed; /* kinds from here on may be of computation beside collectives */
-    uint16_t slowed_by_overlap[64]; /* by what they are made of, the last of such; 0: none */
-    struct ty_vstage *vstage;       /* [directions x stages]; filled rank by rank */
-    struct ty_lower_size size;      /* so far */
-    struct ty_coll_cost *cost_of;   /* [members]: scratch; */
-    struct ty_term *sent;           /* [2 x members] the same; NULL: no window is told of */
+    struct ty_lower_gpus gpus;
+    struct ty_vstage *vstage;     /* [directions x stages]; filled rank by rank */
+    struct ty_lower_size size;    /* so far */
+    struct ty_coll_cost *cost_of; /* [members]: scratch */
     struct ty_routed_scratch routed;
     uint32_t node_ranks; /* on a node, all stages; 0: not counted yet */
 
@@ -279,10 +298,6 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
                                enum ty_phase phase, const struct ty_cost *cost);
 /* The optimizer step over so many parameters. */
 uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
-
-/* loads.c: whether routing may bring different numbers of rows to ranks; how many, in a layer. */
-bool ty_lower_is_routed(const struct ty_lowering *l);
-int ty_lower_load(struct ty_lowering *l, uint32_t layer, struct ty_layer_load *load);
 
 /* routed.c: kinds of the layers of a stage whose experts have different loads. Needs those that
  * layers share. */
@@ -405,9 +420,6 @@ bool ty_lower_is_edge(const struct ty_lowering *l, const struct ty_rank_slots *o
 int ty_lower_own_groups(struct ty_lowering *l, const struct ty_slots *slots);
 void ty_lower_own_begin(struct ty_lowering *l);
 void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t after);
-
-/* size.c: after the passes of a rank's first step, which begin at `first`. */
-int ty_lower_estimate_size(struct ty_lowering *l, uint32_t first, uint32_t steps);
 
 /* lower.c: whether virtual stage k (direction x stages + stage) sits on this rank. */
 bool ty_lower_is_mine(const struct ty_lowering *l, uint32_t k);

@@ -37,6 +37,76 @@ ty_ps ty_lower_ps(struct ty_lowering *l, double seconds)
     return ps;
 }
 
+/* ---- members ----
+ *
+ * A price follows from where the member's group lies and what it is loaded with; a gang of
+ * thousands has a handful of such classes. Each is priced once, and its other members take that. */
+
+/* Members that were priced, by what a price is worked out from: as a rule a handful of classes, in
+ * which members lie in turns. */
+#define CLASSES 16u
+
+struct priced_members {
+    uint32_t member[CLASSES];
+    uint32_t n, last; /* last: number of the class that was found last */
+};
+
+/* Whether two members pay the same for a collective: their groups lie so, with such loads. */
+static bool same_price(const struct ty_collective *all, uint32_t a, uint32_t b)
+{
+    const struct ty_member_load *load = all->load;
+    if (memcmp(&all->reach[a], &all->reach[b], sizeof(*all->reach)) != 0) {
+        return false;
+    }
+    return load == NULL || (all->what.exchange != NULL
+                                ? load[a].rank == load[b].rank && load[a].node == load[b].node
+                                : load[a].own == load[b].own);
+}
+
+/* A member before this one that pays the same; `member` itself where none is known. */
+static uint32_t like(struct priced_members *p, const struct ty_collective *c, uint32_t member)
+{
+    for (uint32_t i = 0; c != NULL && i < p->n; i++) {
+        const uint32_t k = (p->last + i) % p->n;
+        if (same_price(c, p->member[k], member)) {
+            p->last = k;
+            return p->member[k];
+        }
+    }
+    if (p->n < CLASSES) {
+        p->member[p->n++] = member;
+    }
+    return member;
+}
+
+/* Prices one member by what `arg` is, `alone`: with its links to itself. Times in `out` are those
+ * of all its calls together. */
+typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member, bool alone,
+                     struct ty_coll_cost *out, double *seconds);
+
+/* Costs of all members into l->cost_of, durations into dur[members]; whether they are equal. The
+ * collective says which members pay alike; NULL: a message, which each pays by itself. */
+static bool price_members(struct ty_lowering *l, const struct ty_collective *c, bool alone,
+                          cost_fn *cost_of, const void *arg, ty_ps *dur)
+{
+    struct priced_members priced = {.n = 0};
+    bool equal = true;
+    for (uint32_t i = 0; i < l->members; i++) {
+        const uint32_t known = like(&priced, c, i);
+        if (known < i) {
+            l->cost_of[i] = l->cost_of[known];
+            dur[i] = dur[known];
+        } else {
+            double seconds = 0;
+            l->cost_of[i] = (struct ty_coll_cost){.latency_s = 0};
+            cost_of(l, arg, i, alone, &l->cost_of[i], &seconds);
+            dur[i] = ty_lower_ps(l, seconds);
+        }
+        equal = equal && dur[i] == dur[0];
+    }
+    return equal;
+}
+
 /* ---- communication ---- */
 
 static const enum ty_category category_of[TY_N_COMM_GROUPS] = {
@@ -70,7 +140,7 @@ static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind
 
 /* What members take with the links to themselves. */
 static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct comm *c,
-                      ty_lower_cost_fn *cost_of, const void *arg)
+                      cost_fn *cost_of, const void *arg)
 {
     const struct ty_cluster *cluster = l->in->cluster;
     ty_ps *alone = ty_arena_array(l->arena, ty_ps, l->members);
@@ -79,7 +149,7 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
         out_of_memory(l);
         return;
     }
-    const bool equal = ty_lower_price_members(l, c->collective, true, cost_of, arg, alone);
+    const bool equal = price_members(l, c->collective, true, cost_of, arg, alone);
     for (uint32_t i = 0; i < l->members; i++) {
         as_dur = as_dur && alone[i] == ty_kind_duration(kind, i);
     }
@@ -93,7 +163,7 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
     }
 }
 
-static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, ty_lower_cost_fn *cost_of,
+static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *cost_of,
                           const void *arg)
 {
     struct ty_kind kind = {.name = c->name,
@@ -108,7 +178,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, ty_lower_
     if (dur == NULL) {
         return out_of_memory(l);
     }
-    const bool equal = ty_lower_price_members(l, c->collective, false, cost_of, arg, dur);
+    const bool equal = price_members(l, c->collective, false, cost_of, arg, dur);
     ty_lower_sent(l, &kind);
     kind.collective = c->collective != NULL ? ty_coll_name(c->collective->what.coll) : NULL;
     kind.algorithm = l->cost_of[0].algorithm != NULL ? l->cost_of[0].algorithm->name : NULL;
@@ -182,7 +252,7 @@ static int known_kind(const struct ty_lowering *l, const char *group,
 
 uint16_t ty_lower_group_kind(struct ty_lowering *l, const struct ty_priced_comm *what)
 {
-    const struct ty_lower_group *g = &l->group[what->group];
+    const struct ty_lower_group *g = &l->links.group[what->group];
     const char *name = l->b.program->groups[g->link].name;
     const int known = known_kind(l, name, what);
     const struct ty_collective c = {
@@ -262,7 +332,7 @@ static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm,
 static uint16_t made_comm(struct ty_lowering *l, const struct ty_priced_comm *what,
                           const struct ty_member_load *load)
 {
-    const struct ty_lower_group *g = &l->group[what->group];
+    const struct ty_lower_group *g = &l->links.group[what->group];
     const char *name = l->b.program->groups[g->link].name;
     struct ty_collective c = {
         .what = *what, .reach = g->reach, .route = ty_route_group(g), .load = load};
@@ -337,7 +407,7 @@ static double hidden_bytes(const struct ty_lowering *l)
 /* Ends of a pipeline whose ranks are of different shape have nothing to say to each other. */
 static bool are_neighbours(const struct ty_lowering *l, uint32_t peer)
 {
-    return l->like == NULL || peer == l->here.rank + 1 || peer + 1 == l->here.rank;
+    return l->shapes.shape == NULL || peer == l->here.rank + 1 || peer + 1 == l->here.rank;
 }
 
 static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
@@ -397,7 +467,8 @@ static uint16_t norm_kind(struct ty_lowering *l, const struct ty_reach *at)
                                                 .bytes = 4,
                                                 .calls = 1},
                                        .reach = reaches};
-    return collective_kind(l, l->in->layout->zero > 0 || l->like != NULL ? "world" : "mp", &norm);
+    return collective_kind(l, l->in->layout->zero > 0 || l->shapes.shape != NULL ? "world" : "mp",
+                           &norm);
 }
 
 uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
@@ -429,25 +500,26 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
-        l->group[g].reach = l->group[g].at == NULL ? NULL : of_members(l, l->group[g].at);
-        if (l->group[g].at != NULL && l->group[g].reach == NULL) {
+        l->links.group[g].reach =
+            l->links.group[g].at == NULL ? NULL : of_members(l, l->links.group[g].at);
+        if (l->links.group[g].at != NULL && l->links.group[g].reach == NULL) {
             return ty_fail_memory(l->b.err);
         }
     }
     l->here.first_kind = l->b.program->n_kinds;
     op_comm_kinds(l);
     message_kinds(l);
-    l->here.comm.grad_norm = norm_kind(l, l->norm_at);
-    if (l->expert_norm_meet != TY_NONE) {
-        l->here.comm.expert_norm = norm_kind(l, l->expert_norm_at);
+    l->here.comm.grad_norm = norm_kind(l, l->links.norm_at);
+    if (l->links.expert_norm_meet != TY_NONE) {
+        l->here.comm.expert_norm = norm_kind(l, l->links.expert_norm_at);
     }
     const struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
-    if (l->tied_meet != TY_NONE && ty_lower_alike(l, 0, l->here.rank)) {
+    if (l->links.tied_meet != TY_NONE && ty_lower_alike(l, 0, l->here.rank)) {
         l->here.comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
                                       (double)l->in->arch->vocabulary * l->in->arch->hidden /
                                           l->prices->units->shard.ranks);
     }
-    if (l->mirror_meet != NULL) {
+    if (l->links.mirror_meet != NULL) {
         l->here.comm.mirror = pair_kind(
             l, "mirror", l->here.rank, l->shape.p - 1 - l->here.rank,
             l->in->layout->zero > 0 ? ty_layout_shard(l->in->layout, plan->params, plan->experts)

@@ -27,7 +27,7 @@ static int make_grid(struct ty_lowering *l)
     if (size == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    if (l->like == NULL) {
+    if (l->shapes.shape == NULL) {
         sizes_of(layout, p, size[0]);
         ty_grid_init(&l->out->grid, size[0], layout->order.item, node);
     } else {
@@ -43,8 +43,8 @@ static int make_grid(struct ty_lowering *l)
 
 static int make_fabric(struct ty_lowering *l)
 {
-    const int rc = ty_fabric_build(&l->out->fabric, l->in->cluster, l->in->fabric, l->n_nodes,
-                                   l->in->tiers, l->arena, l->b.err);
+    const int rc = ty_fabric_build(&l->out->fabric, l->in->cluster, l->in->fabric,
+                                   l->window.n_nodes, l->in->tiers, l->arena, l->b.err);
     l->out->program.links = l->out->fabric.links;
     l->out->program.n_links = l->out->fabric.n_links;
     return rc;
@@ -110,7 +110,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
 static const uint32_t *own_ranks(struct ty_lowering *l)
 {
     uint32_t *rank_of = l->here.rank_of;
-    if (l->seen == NULL) {
+    if (l->window.seen == NULL) {
         return rank_of;
     }
     rank_of = ty_arena_array(l->arena, uint32_t, l->members);
@@ -143,7 +143,7 @@ static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, ui
         }
         struct ty_vstage *v = &l->vstage[k];
         v->number = k;
-        v->edges = ty_sched_edges_of(&l->edges, k / stages, k % stages);
+        v->edges = ty_sched_edges_of(&l->links.edges, k / stages, k % stages);
         const int rc = ty_lower_units(l, k % stages, v);
         if (rc < 0) {
             return rc;
@@ -165,7 +165,7 @@ static double buffers(struct ty_lowering *l, const struct ty_vstage *const *v, u
         return 0;
     }
     const struct ty_whole whole =
-        ty_grads_whole(&l->grads, l->in->layout, stage, n, l->sched->whole_chunks);
+        ty_grads_whole(&l->prices->grads, l->in->layout, stage, n, l->sched->whole_chunks);
     return ty_memory_buffers(l->in->layout, &whole);
 }
 
@@ -246,7 +246,7 @@ static void set_jitter(struct ty_lowering *l)
     l->out->program.jitter = (struct ty_jitter){.seed = l->in->seed,
                                                 .cv = l->in->jitter,
                                                 .spread = l->in->gpu_spread,
-                                                .group = l->group[TY_GROUP_TENSOR].link};
+                                                .group = l->links.group[TY_GROUP_TENSOR].link};
 }
 
 /* Groups, where they lie, and what all of it costs. */
@@ -258,7 +258,6 @@ static int find_costs(struct ty_lowering *l)
     rc = rc < 0 ? rc : ty_lower_reaches(l);
     rc = rc < 0 ? rc : ty_lower_price(l);
     if (rc == 0) {
-        ty_grads_make(&l->grads, l->prices->units, l->in->layout);
         l->out->units = l->prices->units;
         rc = ty_lower_price_stage_shapes(l);
     }
@@ -307,7 +306,7 @@ static int lower_ranks(struct ty_lowering *l)
         rc = ty_lower_own_groups(l, &slots);
     }
     if (rc == 0) {
-        rc = ty_sched_edges_build(&l->edges, &l->b, l->sched->placement, &l->shape,
+        rc = ty_sched_edges_build(&l->links.edges, &l->b, l->sched->placement, &l->shape,
                                   l->shape.m * l->shape.slices * l->in->steps, 0);
     }
     for (l->here.rank = 0; l->here.rank < l->shape.p && rc == 0; l->here.rank++) {
@@ -340,7 +339,7 @@ static int lower(struct ty_lowered *out, const struct ty_lower_input *in, bool *
     if (rc == 0) {
         rc = l.b.code;
     }
-    *differs = l.differs;
+    *differs = l.window.differs;
     set_jitter(&l);
     if (rc == 0) {
         rc = set_slow(&l);

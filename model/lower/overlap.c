@@ -150,11 +150,11 @@ static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *
     kind.alone_of = kind.dur_of;
     ty_lower_durations(l, dur, &kind);
     keep_shares(l, &p->kinds[like], dur, &kind);
-    uint16_t *last = &l->slowed_by_overlap[like % TY_COUNT(l->slowed_by_overlap)];
-    if (*last >= l->first_slowed && same_kind(l, &p->kinds[*last], &kind)) {
+    uint16_t *last = &l->gpus.slowed_by_overlap[like % TY_COUNT(l->gpus.slowed_by_overlap)];
+    if (*last >= l->gpus.first_slowed && same_kind(l, &p->kinds[*last], &kind)) {
         return *last;
     }
-    for (uint32_t i = p->n_kinds; i > l->first_slowed; i--) {
+    for (uint32_t i = p->n_kinds; i > l->gpus.first_slowed; i--) {
         if (same_kind(l, &p->kinds[i - 1], &kind)) {
             return *last = (uint16_t)(i - 1);
         }

@@ -21,20 +21,20 @@ struct ty_own_group {
 
 static struct ty_own_group *group_of(struct ty_lowering *l, const struct ty_slot_coll *c)
 {
-    for (uint32_t i = 0; i < l->n_own_groups; i++) {
-        if (strcmp(l->own_group[i].like->ranks, c->ranks) == 0) {
-            return &l->own_group[i];
+    for (uint32_t i = 0; i < l->links.n_own; i++) {
+        if (strcmp(l->links.own[i].like->ranks, c->ranks) == 0) {
+            return &l->links.own[i];
         }
     }
-    struct ty_own_group *group = &l->own_group[l->n_own_groups++];
+    struct ty_own_group *group = &l->links.own[l->links.n_own++];
     group->like = c;
     return group;
 }
 
 static void forget_issued(struct ty_lowering *l)
 {
-    for (uint32_t i = 0; i < l->n_own_groups; i++) {
-        l->own_group[i].issued = 0;
+    for (uint32_t i = 0; i < l->links.n_own; i++) {
+        l->links.own[i].issued = 0;
     }
 }
 
@@ -74,8 +74,8 @@ int ty_lower_own_groups(struct ty_lowering *l, const struct ty_slots *slots)
     if (n == 0) {
         return 0;
     }
-    l->own_group = ty_arena_array(l->arena, struct ty_own_group, n);
-    if (l->own_group == NULL) {
+    l->links.own = ty_arena_array(l->arena, struct ty_own_group, n);
+    if (l->links.own == NULL) {
         return ty_fail_memory(l->b.err);
     }
     for (uint32_t r = 0; r < slots->p; r++) {
@@ -87,8 +87,8 @@ int ty_lower_own_groups(struct ty_lowering *l, const struct ty_slots *slots)
         }
     }
     int rc = 0;
-    for (uint32_t i = 0; i < l->n_own_groups && rc == 0; i++) {
-        rc = make_group(l, &l->own_group[i]);
+    for (uint32_t i = 0; i < l->links.n_own && rc == 0; i++) {
+        rc = make_group(l, &l->links.own[i]);
     }
     return rc;
 }

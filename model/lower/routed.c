@@ -1,4 +1,5 @@
-/* routed.c - kinds of a layer whose experts have different loads (run.routing).
+/* routed.c - layers whose experts have different loads (run.routing): the rows that routing brings
+ * to each member of a pipeline rank, and the kinds that follow from them.
  *
  * Kinds of operations are shared by all layers of a kind. Where routing is uneven those of routed
  * operators, and of what brings rows to them and back, are made again for every layer, with
@@ -13,6 +14,103 @@
 #include <string.h>
 
 _Static_assert(sizeof(struct ty_op_costs) % sizeof(struct ty_cost) == 0, "costs only");
+
+/* ---- loads ----
+ *
+ * Members of a gang are groups that hold all experts of a layer once, expert-tensor ranks next to
+ * each other; expert rank r of a group has the r-th stretch of experts (model/parallel/expert.c):
+ *
+ *     member      0 1 | 2 3 | 4 5 | 6 7 | ...        expert-tensor 2, expert 4
+ *     experts     0 1 | 2 3 | 4 5 | 6 7 |            of 8
+ *     group       0                     | 1 ...
+ *
+ * A group's tokens are its own, so loads of groups differ by chance, those of ranks by popularity,
+ * too. With a capacity what is above it is dropped; padded to it, all experts work alike. */
+
+/* Whether ranks may have different loads. */
+static bool is_routed(const struct ty_lowering *l)
+{
+    const struct ty_token_routing *routing = l->in->routing;
+    return routing != NULL && routing->method != TY_TOKENS_BALANCED && ty_arch_is_moe(l->in->arch);
+}
+
+/* Rows of an expert that are kept; *dropped: sum of those that are not. */
+static double kept(const struct ty_lowering *l, double rows, double mean, double *dropped)
+{
+    const struct ty_framework *f = &l->in->layout->framework;
+    /* as each sender counts: ceil(c k T / E) of its rows (Megatron-LM's get_capacity) */
+    const double senders = (double)l->in->layout->expert * l->in->layout->expert_tensor;
+    const double room = f->capacity > 0 ? senders * ceil(f->capacity * mean / senders) : rows;
+    *dropped += rows > room ? rows - room : 0;
+    return f->pad_to_capacity && f->capacity > 0 ? room : fmin(rows, room);
+}
+
+/* The rows of one group's experts, and of its members. */
+static int load_group(struct ty_lowering *l, struct ty_layer_load *load, uint32_t group)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_arch *arch = l->in->arch;
+    const uint32_t ranks = layout->expert * layout->expert_tensor;
+    const uint32_t n = arch->experts, local = n / layout->expert;
+    const struct ty_routed who = {
+        .seed = l->in->seed,
+        .layer = load->layer,
+        .group = l->here.rank * (l->members / ranks) + group,
+        .experts = n,
+        .top_k = arch->experts_per_token,
+        .rows = round(l->prices->part->shard.own_tokens * ranks) * arch->experts_per_token,
+    };
+    double *rows = &load->expert_rows[(size_t)group * n], dropped = 0;
+    const int rc = ty_token_routing_rows(l->in->routing, &who, rows, l->b.err);
+    for (uint32_t e = 0; e < n && rc == 0; e++) {
+        rows[e] = kept(l, rows[e], who.rows / n, &dropped);
+    }
+    for (uint32_t i = 0; i < ranks && rc == 0; i++) {
+        const uint32_t first = i / layout->expert_tensor * local;
+        for (uint32_t e = first; e < first + local; e++) {
+            load->rows[group * ranks + i] += rows[e];
+        }
+    }
+    load->mean = l->prices->part->shard.expert_rows;
+    load->dropped += dropped / who.rows / (l->members / ranks);
+    return rc;
+}
+
+static int find_load(struct ty_lowering *l, uint32_t layer, struct ty_layer_load *load)
+{
+    const uint32_t ranks = l->in->layout->expert * l->in->layout->expert_tensor;
+    const uint32_t groups = l->members / ranks;
+    *load = (struct ty_layer_load){.layer = layer};
+    load->rows = ty_arena_array(l->arena, double, l->members);
+    load->expert_rows = ty_arena_array(l->arena, double, (size_t)groups * l->in->arch->experts);
+    if (load->rows == NULL || load->expert_rows == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    int rc = 0;
+    for (uint32_t g = 0; g < groups && rc == 0; g++) {
+        rc = load_group(l, load, g);
+    }
+    return rc;
+}
+
+const double *ty_layer_load_experts(const struct ty_layer_load *load,
+                                    const struct ty_layout *layout, uint32_t experts,
+                                    uint32_t member)
+{
+    const uint32_t ranks = layout->expert * layout->expert_tensor;
+    const uint32_t place = member % ranks / layout->expert_tensor;
+    return &load->expert_rows[(size_t)(member / ranks) * experts +
+                              (size_t)place * (experts / layout->expert)];
+}
+
+double ty_layer_load_most(const struct ty_layer_load *load, uint32_t members, uint32_t *where)
+{
+    *where = 0;
+    for (uint32_t i = 1; i < members; i++) {
+        *where = load->rows[i] > load->rows[*where] ? i : *where;
+    }
+    return load->rows[*where] / load->mean;
+}
 
 /* ---- computation ---- */
 
@@ -139,7 +237,7 @@ static void op_kinds(struct ty_lowering *l, const struct ty_unit_op *op, double 
 static struct ty_member_load load_around(const struct ty_lowering *l,
                                          const struct ty_layer_load *load, uint32_t member)
 {
-    const struct ty_group *g = &l->b.program->groups[l->group[TY_GROUP_EXPERT].link];
+    const struct ty_group *g = &l->b.program->groups[l->links.group[TY_GROUP_EXPERT].link];
     const uint32_t first = ty_group_first(g, member);
     struct ty_member_load out = {.own = 0};
     for (uint32_t i = 0; i < g->count; i++) {
@@ -161,11 +259,11 @@ static struct ty_member_load load_around(const struct ty_lowering *l,
 static const struct ty_member_load *loads_around(struct ty_lowering *l,
                                                  const struct ty_layer_load *load)
 {
-    const bool alone = l->group[TY_GROUP_EXPERT].link == TY_NONE;
+    const bool alone = l->links.group[TY_GROUP_EXPERT].link == TY_NONE;
     struct ty_member_load *out =
         alone ? NULL : ty_arena_array(l->arena, struct ty_member_load, l->members);
     for (uint32_t m = 0; out != NULL && m < l->members; m++) {
-        const struct ty_group *g = &l->b.program->groups[l->group[TY_GROUP_EXPERT].link];
+        const struct ty_group *g = &l->b.program->groups[l->links.group[TY_GROUP_EXPERT].link];
         const uint32_t first = ty_group_first(g, m);
         out[m] = first < m ? out[first] : load_around(l, load, m);
         out[m].own = load->rows[m] / load->mean;
@@ -238,7 +336,7 @@ static int route(struct ty_lowering *l, struct ty_unit *unit, struct ty_layer_lo
 {
     const uint32_t n = 2 * l->shape.slices;
     struct ty_routed_kinds *k = ty_arena_array(l->arena, struct ty_routed_kinds, 1);
-    const int rc = ty_lower_load(l, unit->layer, load);
+    const int rc = find_load(l, unit->layer, load);
     if (k != NULL) {
         k->slice = ty_arena_alloc(l->arena, n, sizeof(*k->slice));
     }
@@ -258,7 +356,7 @@ static int route(struct ty_lowering *l, struct ty_unit *unit, struct ty_layer_lo
 int ty_lower_route(struct ty_lowering *l, struct ty_vstage *v)
 {
     struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
-    if (!ty_lower_is_routed(l)) {
+    if (!is_routed(l)) {
         return 0;
     }
     if (plan->load == NULL) {

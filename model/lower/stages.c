@@ -10,22 +10,22 @@
 
 /* ---- shapes ---- */
 
-static uint32_t find_like(struct ty_lowering *l, uint32_t rank)
+static uint32_t find_shape(struct ty_lowering *l, uint32_t rank)
 {
     const struct ty_layout own = ty_layout_of_stage(l->in->layout, rank);
     uint32_t k = 0;
-    while (k < l->n_likes &&
-           (l->like[k].layout.tensor != own.tensor || l->like[k].layout.data != own.data)) {
+    while (k < l->shapes.n && (l->shapes.shape[k].layout.tensor != own.tensor ||
+                               l->shapes.shape[k].layout.data != own.data)) {
         k++;
     }
-    if (k == l->n_likes) {
-        struct ty_lower_stage_shape *like = &l->like[l->n_likes++];
-        like->layout = own;
-        like->layout.unlike = false;
-        like->in = *l->in;
-        like->in.layout = &like->layout;
-        like->in.book = NULL; /* it has room for one */
-        like->members = own.tensor * own.data;
+    if (k == l->shapes.n) {
+        struct ty_lower_stage_shape *shape = &l->shapes.shape[l->shapes.n++];
+        shape->layout = own;
+        shape->layout.unlike = false;
+        shape->in = *l->in;
+        shape->in.layout = &shape->layout;
+        shape->in.book = NULL; /* it has room for one */
+        shape->members = own.tensor * own.data;
     }
     return k;
 }
@@ -35,43 +35,41 @@ int ty_lower_find_stage_shapes(struct ty_lowering *l)
     if (!l->in->layout->unlike) {
         return 0;
     }
-    l->like = ty_arena_array(l->arena, struct ty_lower_stage_shape, l->shape.p);
-    l->like_of = ty_arena_array(l->arena, uint32_t, l->shape.p);
-    if (l->like == NULL || l->like_of == NULL) {
+    l->shapes.shape = ty_arena_array(l->arena, struct ty_lower_stage_shape, l->shape.p);
+    l->shapes.of = ty_arena_array(l->arena, uint32_t, l->shape.p);
+    if (l->shapes.shape == NULL || l->shapes.of == NULL) {
         return ty_fail_memory(l->b.err);
     }
     for (uint32_t r = 0; r < l->shape.p; r++) {
-        l->like_of[r] = find_like(l, r);
+        l->shapes.of[r] = find_shape(l, r);
     }
     return 0;
 }
 
 /* What struct ty_lowering has of a shape. */
-static void keep(const struct ty_lowering *l, struct ty_lower_stage_shape *like)
+static void keep(const struct ty_lowering *l, struct ty_lower_stage_shape *shape)
 {
-    memcpy(like->group, l->group, sizeof(like->group));
-    like->prices = l->prices;
-    like->grads = l->grads;
-    like->mix = l->mix;
-    like->n_mixes = l->n_mixes;
-    like->gpus = l->here.gpus;
+    memcpy(shape->group, l->links.group, sizeof(shape->group));
+    shape->prices = l->prices;
+    shape->mix = l->gpus.mix;
+    shape->n_mixes = l->gpus.n;
+    shape->gpus = l->here.gpus;
 }
 
 int ty_lower_price_stage_shapes(struct ty_lowering *l)
 {
     const struct ty_lower_input *in = l->in;
     int rc = 0;
-    if (l->n_likes > 0) {
-        keep(l, &l->like[0]); /* the first stage's, which has been priced */
+    if (l->shapes.n > 0) {
+        keep(l, &l->shapes.shape[0]); /* the first stage's, which has been priced */
     }
-    for (uint32_t k = 1; k < l->n_likes && rc == 0; k++) {
-        l->in = &l->like[k].in;
-        l->members = l->like[k].members;
+    for (uint32_t k = 1; k < l->shapes.n && rc == 0; k++) {
+        l->in = &l->shapes.shape[k].in;
+        l->members = l->shapes.shape[k].members;
         ty_lower_groups(l);
         rc = ty_lower_price(l);
         if (rc == 0) {
-            ty_grads_make(&l->grads, l->prices->units, l->in->layout);
-            keep(l, &l->like[k]);
+            keep(l, &l->shapes.shape[k]);
         }
     }
     l->in = in;
@@ -80,27 +78,26 @@ int ty_lower_price_stage_shapes(struct ty_lowering *l)
 
 void ty_lower_begin_stage(struct ty_lowering *l)
 {
-    if (l->like == NULL) {
+    if (l->shapes.shape == NULL) {
         return;
     }
-    const struct ty_lower_stage_shape *like = &l->like[l->like_of[l->here.rank]];
-    l->in = &like->in;
-    l->members = like->members;
-    memcpy(l->group, like->group, sizeof(l->group));
-    l->prices = like->prices;
-    l->grads = like->grads;
-    l->mix = like->mix;
-    l->n_mixes = like->n_mixes;
-    l->here.gpus = like->gpus;
+    const struct ty_lower_stage_shape *shape = &l->shapes.shape[l->shapes.of[l->here.rank]];
+    l->in = &shape->in;
+    l->members = shape->members;
+    memcpy(l->links.group, shape->group, sizeof(l->links.group));
+    l->prices = shape->prices;
+    l->gpus.mix = shape->mix;
+    l->gpus.n = shape->n_mixes;
+    l->here.gpus = shape->gpus;
     /* kinds of other members are not compared with its own */
-    l->first_slowed = l->b.program->n_kinds;
-    memset(l->slowed_by_overlap, 0, sizeof(l->slowed_by_overlap));
+    l->gpus.first_slowed = l->b.program->n_kinds;
+    memset(l->gpus.slowed_by_overlap, 0, sizeof(l->gpus.slowed_by_overlap));
 }
 
 void ty_lower_end_stage(struct ty_lowering *l)
 {
-    if (l->like != NULL) {
-        keep(l, &l->like[l->like_of[l->here.rank]]);
+    if (l->shapes.shape != NULL) {
+        keep(l, &l->shapes.shape[l->shapes.of[l->here.rank]]);
     }
 }
 

@@ -14,7 +14,6 @@ struct ty_lower_stage_shape {
     uint32_t members;
     struct ty_lower_group group[TY_N_COMM_GROUPS];
     const struct ty_prices *prices;
-    struct ty_grads grads;
     struct ty_gpu_mix *mix;
     uint32_t n_mixes;
     const struct ty_gpu_mix *gpus;
@@ -24,13 +23,14 @@ struct ty_lower_stage_shape {
 static inline const struct ty_layout *ty_lower_layout_of(const struct ty_lowering *l,
                                                          uint32_t pipeline_rank)
 {
-    return l->like == NULL ? l->in->layout : &l->like[l->like_of[pipeline_rank]].layout;
+    return l->shapes.shape == NULL ? l->in->layout
+                                   : &l->shapes.shape[l->shapes.of[pipeline_rank]].layout;
 }
 
 /* Whether two pipeline ranks are of one shape. */
 static inline bool ty_lower_alike(const struct ty_lowering *l, uint32_t a, uint32_t b)
 {
-    return l->like == NULL || l->like_of[a] == l->like_of[b];
+    return l->shapes.shape == NULL || l->shapes.of[a] == l->shapes.of[b];
 }
 
 /* Whether messages between this pipeline rank and another are sent in parts that do not stay parts:

@@ -46,7 +46,7 @@ static void bucket_of(void *arg, uint32_t unit, uint32_t part, enum ty_comm_grou
 static uint16_t share(struct ty_lowering *l, struct ty_unit *unit, uint32_t part,
                       enum ty_comm_group group)
 {
-    const double params = ty_grads_shared(&l->grads.kind[unit->kind], l->in->layout, group);
+    const double params = ty_grads_shared(&l->prices->grads.kind[unit->kind], l->in->layout, group);
     if (params <= 0) {
         return TY_NONE;
     }
@@ -60,7 +60,7 @@ static uint16_t share(struct ty_lowering *l, struct ty_unit *unit, uint32_t part
 static void make_unit(struct ty_lowering *l, struct ty_vstage *v, enum ty_unit_kind kind,
                       uint16_t layer)
 {
-    const struct ty_grad_unit *grads = &l->grads.kind[kind];
+    const struct ty_grad_unit *grads = &l->prices->grads.kind[kind];
     struct ty_unit *unit = &v->units[v->n_units];
     *unit = (struct ty_unit){
         .kind = kind, .layer = layer, .gather = TY_NONE, .gather_experts = TY_NONE};
@@ -124,7 +124,8 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
     }
     const struct ty_grad_stage own = {v->kinds, v->n_units};
     if (!l->zero->gather_in_passes) {
-        ty_grads_buckets(&l->grads, l->in->layout, &own, bucket_of, &(struct closing){l, v});
+        ty_grads_buckets(&l->prices->grads, l->in->layout, &own, bucket_of,
+                         &(struct closing){l, v});
     }
     number_buckets(v);
     return ty_lower_route(l, v);

@@ -52,11 +52,11 @@ static uint64_t data_ranks(const struct ty_lowering *l)
 /* Numbers the nodes of the window in their order. Returns how many they are; 0: no memory. */
 static uint32_t number_nodes(struct ty_lowering *l)
 {
-    const struct ty_grid *seen = l->seen;
+    const struct ty_grid *seen = l->window.seen;
     const uint32_t nodes = ty_grid_nodes(&l->out->grid);
     uint32_t n = 0, at[TY_N_AXES];
-    l->node_of = ty_arena_array(l->arena, uint32_t, nodes);
-    if (l->node_of == NULL) {
+    l->window.node_of = ty_arena_array(l->arena, uint32_t, nodes);
+    if (l->window.node_of == NULL) {
         return 0;
     }
     for (uint32_t i = 0; i < l->members * l->shape.p; i++) {
@@ -64,11 +64,11 @@ static uint32_t number_nodes(struct ty_lowering *l)
         at[TY_AXIS_CONTEXT] = i / seen->size[TY_AXIS_TENSOR] % seen->size[TY_AXIS_CONTEXT];
         at[TY_AXIS_DATA] = i % l->members / (l->members / seen->size[TY_AXIS_DATA]);
         at[TY_AXIS_PIPELINE] = i / l->members;
-        l->node_of[ty_grid_node(seen, ty_grid_rank(seen, at))] = 1;
+        l->window.node_of[ty_grid_node(seen, ty_grid_rank(seen, at))] = 1;
     }
     for (uint32_t node = 0; node < nodes; node++) {
-        const bool is_in = l->node_of[node] != 0;
-        l->node_of[node] = n;
+        const bool is_in = l->window.node_of[node] != 0;
+        l->window.node_of[node] = n;
         n += is_in;
     }
     return n;
@@ -88,22 +88,24 @@ int ty_lower_window(struct ty_lowering *l)
     }
     *grid = l->out->grid;
     grid->size[TY_AXIS_DATA] = (uint32_t)seen;
-    l->seen = grid;
+    l->window.seen = grid;
     l->out->window.times = data / (uint32_t)seen;
     l->out->window.stretch = (uint32_t)seen * grid->stride[TY_AXIS_DATA] / grid->gpus_per_node;
     l->members /= l->out->window.times;
-    l->n_nodes = number_nodes(l);
+    l->window.n_nodes = number_nodes(l);
     l->out->window.spread = ty_arena_array(l->arena, bool, TY_N_COMM_GROUPS + 2);
-    l->sent = l->in->told ? ty_arena_array(l->arena, struct ty_term, 2 * (size_t)l->members) : NULL;
-    return l->n_nodes > 0 && l->out->window.spread != NULL && (l->sent != NULL || !l->in->told)
+    l->window.sent =
+        l->in->told ? ty_arena_array(l->arena, struct ty_term, 2 * (size_t)l->members) : NULL;
+    return l->window.n_nodes > 0 && l->out->window.spread != NULL &&
+                   (l->window.sent != NULL || !l->in->told)
                ? 0
                : ty_fail_memory(l->b.err);
 }
 
 void ty_lower_differs(struct ty_lowering *l)
 {
-    if (l->seen != NULL && l->b.code == 0) {
-        l->differs = true;
+    if (l->window.seen != NULL && l->b.code == 0) {
+        l->window.differs = true;
         l->b.code = TY_EINPUT; /* the rest is not worth it; nobody is told */
     }
 }
@@ -117,13 +119,13 @@ uint32_t ty_lower_parts(const struct ty_lowering *l, const struct ty_group *whol
 uint32_t ty_lower_port(const struct ty_lowering *l, uint32_t gpu)
 {
     const uint32_t node = l->out->grid.gpus_per_node;
-    return l->node_of == NULL ? gpu : l->node_of[gpu / node] * node + gpu % node;
+    return l->window.node_of == NULL ? gpu : l->window.node_of[gpu / node] * node + gpu % node;
 }
 
 void ty_lower_sent(const struct ty_lowering *l, struct ty_kind *kind)
 {
     const uint32_t n = l->members, times = l->out->window.times;
-    if (l->sent == NULL) {
+    if (l->window.sent == NULL) {
         for (uint32_t i = 0; i < n; i++) {
             kind->nvlink_B += l->cost_of[i].nvlink_B / n;
             kind->net_B += l->cost_of[i].net_B / n;
@@ -131,9 +133,9 @@ void ty_lower_sent(const struct ty_lowering *l, struct ty_kind *kind)
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
-        l->sent[i] = (struct ty_term){l->cost_of[i].nvlink_B / (n * times), 1};
-        l->sent[n + i] = (struct ty_term){l->cost_of[i].net_B / (n * times), 1};
+        l->window.sent[i] = (struct ty_term){l->cost_of[i].nvlink_B / (n * times), 1};
+        l->window.sent[n + i] = (struct ty_term){l->cost_of[i].net_B / (n * times), 1};
     }
-    kind->nvlink_B = ty_sum_terms(0, l->sent, n, times);
-    kind->net_B = ty_sum_terms(0, l->sent + n, n, times);
+    kind->nvlink_B = ty_sum_terms(0, l->window.sent, n, times);
+    kind->net_B = ty_sum_terms(0, l->window.sent + n, n, times);
 }

@@ -83,6 +83,7 @@ int ty_prices_make(struct ty_prices *out, const struct ty_price_list *of, struct
         return ty_fail_memory(err);
     }
     ty_units_make(&units[0], of->arch, of->layout);
+    ty_grads_make(&out->grads, &units[0], of->layout);
     if (of->slices > 1) {
         const struct ty_arch slice = ty_arch_slice(of->arch, of->slices);
         ty_units_make(&units[1], &slice, of->layout);

@@ -48,6 +48,7 @@ struct ty_prices {
     struct ty_price_list of;
     const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
     const struct ty_units *part;  /* the same, a slice of it at a time */
+    struct ty_grads grads;        /* of its units: which buckets they fill */
     struct ty_unit_costs (*unit)[TY_N_UNIT_KINDS]; /* [generations x slices]; not used: zero */
     double host_s[TY_GENERATIONS_MAX]; /* the GPU waits for its host before a pass of a pipeline */
     struct ty_layer_costs layer; /* a mean layer on the slowest GPU, for generators of orders */

@@ -41,7 +41,7 @@ double ty_lower_bucket_shard(const struct ty_lowering *l, const struct ty_grad_b
 double ty_lower_shard(const struct ty_lowering *l, const struct ty_unit *unit)
 {
     const struct ty_layout *layout = l->in->layout;
-    const struct ty_grad_unit *grads = &l->grads.kind[unit->kind];
+    const struct ty_grad_unit *grads = &l->prices->grads.kind[unit->kind];
     return ty_grads_shared(grads, layout, TY_GROUP_DATA) / ty_layout_shards(layout) +
            ty_grads_shared(grads, layout, TY_GROUP_EXPERT_DATA) / ty_layout_expert_shards(layout);
 }
