@@ -1,5 +1,5 @@
 /* api.c - the parts of the public interface that belong to no noun: error objects and texts. */
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 
 #include <stdlib.h>
 #include <string.h>

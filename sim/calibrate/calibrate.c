@@ -14,6 +14,7 @@
 
 #include "sim/base/number_text.h"
 #include "sim/base/text.h"
+#include "sim/cli_api.h"
 #include "sim/sweep/inputs.h"
 
 #define NAMES_MAX  256u /* keys looked at for a hint */

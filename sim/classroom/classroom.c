@@ -4,7 +4,7 @@
 #include "sim/base/err.h"
 #include "sim/base/text.h"
 #include "sim/document/json.h"
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 #include "sim/wasm/core.h"
 
 int ty_classroom(const char *state, char **page, struct ty_err *err)

@@ -1,9 +1,10 @@
-/* cli.h - what the commands share: options, output, errors. Uses nothing but trainyard.h. */
+/* cli.h - what the commands share: options, output, errors. Of the library it uses trainyard.h and
+ * cli_api.h. */
 #ifndef TY_CLI_CLI_H
 #define TY_CLI_CLI_H
 
 #include "sim/cli/table.h"
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 
 struct cli_list {
     size_t n;
@@ -126,10 +127,8 @@ int cli_end(const struct cli_options *o, int rc, struct ty_err *err, int status)
 /* The run file with the overlays and settings of the command line. */
 struct ty_source cli_source(const struct cli_options *o);
 
-/* ty_run_execute, or ty_run_execute_figures, by --engine, telling how far it is. */
-typedef int cli_execute_fn(struct ty_run *run, const char *engine, struct ty_err *err);
-int cli_execute(const struct cli_options *o, struct ty_run *run, cli_execute_fn *execute,
-                struct ty_err *err);
+/* ty_run_execute with --engine and --jobs, which the command has checked; shows progress. */
+int cli_execute(const struct cli_options *o, struct ty_run *run, bool figures, struct ty_err *err);
 
 /* Whether two paths name one file, also one that is not there yet. Devices may be written twice. */
 bool cli_same_file(const char *a, const char *b);

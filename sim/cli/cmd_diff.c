@@ -23,7 +23,7 @@ struct compared {
 
 struct comparison {
     struct compared *run; /* [n] */
-    struct ty_diff_run shown[CLI_RUNS_MAX];
+    struct ty_shown_run shown[CLI_RUNS_MAX];
     size_t n;
 };
 
@@ -213,7 +213,8 @@ static int execute(const struct cli_options *o, struct comparison *c, struct ty_
     int rc = 0;
     for (size_t i = 0; i < c->n && rc == 0; i++) {
         rc = load(o, &c->run[i], err);
-        c->shown[i] = (struct ty_diff_run){c->run[i].run, c->run[i].recording, c->run[i].name};
+        c->shown[i] = (struct ty_shown_run){
+            .run = c->run[i].run, .recording = c->run[i].recording, .name = c->run[i].name};
     }
     if (rc == 0 && check_paths(o, c) != 0) { /* now it is known which files they name */
         return WOULD_OVERWRITE;
@@ -227,7 +228,7 @@ static int execute(const struct cli_options *o, struct comparison *c, struct ty_
             continue;
         }
         one->err = ty_err_new();
-        one->rc = cli_execute(o, one->run, ty_run_execute, one->err);
+        one->rc = cli_execute(o, one->run, false, one->err);
         if (one->rc < 0 && !ty_run_halted(one->run)) {
             return one->rc;
         }

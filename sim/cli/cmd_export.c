@@ -41,7 +41,7 @@ int cmd_export(const struct cli_options *o)
     int rc = ty_run_export_check(o->operand, o->ranks, err);
     rc = rc < 0 ? rc : cli_load(o, o->second, &config, err);
     rc = rc < 0 ? rc : ty_run_new(&run, config, err);
-    rc = rc < 0 ? rc : cli_execute(o, run, ty_run_execute, err);
+    rc = rc < 0 ? rc : cli_execute(o, run, false, err);
     rc = rc < 0 ? rc : write_files(o, run, err);
     const int status = rc == 0 && !ty_run_fits(run) ? 1 : 0;
     ty_run_free(run);

@@ -79,11 +79,12 @@ static int load(const struct cli_options *o, struct shown *s, bool second, struc
 static int write_page(const struct cli_options *o, const struct shown *s, size_t n,
                       struct ty_page_options *options, struct ty_err *err)
 {
-    struct ty_page_run runs[RUNS_MAX];
+    struct ty_shown_run runs[RUNS_MAX];
     char *note = NULL;
     for (size_t i = 0; i < n; i++) {
-        runs[i] =
-            (struct ty_page_run){s[i].run, s[i].path, s[i].rc < 0 ? ty_err_text(s[i].err) : NULL};
+        runs[i] = (struct ty_shown_run){.run = s[i].run,
+                                        .name = s[i].path,
+                                        .trouble = s[i].rc < 0 ? ty_err_text(s[i].err) : NULL};
     }
     options->stop = cli_writing();
     const int rc = ty_run_page(runs, n, o->output, options, &note, err);
@@ -97,8 +98,7 @@ static int write_page(const struct cli_options *o, const struct shown *s, size_t
 
 /* Reads and executes all runs, then writes. A deadlock is a run with a picture; s[i].rc keeps
  * it. */
-static int make(const struct cli_options *o, struct shown *s, size_t n, uint32_t jobs,
-                struct ty_err *err)
+static int make(const struct cli_options *o, struct shown *s, size_t n, struct ty_err *err)
 {
     struct ty_page_options options = {
         .command = o->line, .ranks = o->ranks, .detail = o->detail, .order = o->order};
@@ -113,9 +113,8 @@ static int make(const struct cli_options *o, struct shown *s, size_t n, uint32_t
         }
     }
     for (size_t i = 0; i < n && rc == 0; i++) {
-        ty_run_threads(s[i].run, jobs);
         s[i].err = ty_err_new();
-        s[i].rc = cli_execute(o, s[i].run, ty_run_execute, s[i].err);
+        s[i].rc = cli_execute(o, s[i].run, false, s[i].err);
         if (s[i].rc < 0 && !ty_run_halted(s[i].run)) {
             cli_say("%s\n", ty_err_text(s[i].err));
             return s[i].rc;
@@ -149,7 +148,7 @@ int cmd_report(const struct cli_options *o)
         return 2;
     }
     err = ty_err_new();
-    const int rc = make(o, s, n, jobs, err);
+    const int rc = make(o, s, n, err);
     const bool own = ty_err_exit_status(err) == 0; /* the message was that of an execution */
     int status = 0;
     if (rc == 0) {

@@ -175,15 +175,12 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
                     struct ty_err *err)
 {
     char *text = NULL;
-    uint32_t jobs = 0;
     const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
     int rc = check_outputs(o, config, run, err);
-    (void)cli_jobs(o, &jobs); /* cmd_run has read it */
-    ty_run_threads(run, jobs);
     if (rc == 0) {
         remark_traceless(o, config);
         const bool traced = trace_target(o, config, 0) != NULL;
-        rc = cli_execute(o, run, traced ? ty_run_execute : ty_run_execute_figures, err);
+        rc = cli_execute(o, run, !traced, err);
     }
     if (ty_run_halted(run)) { /* the picture of a deadlock is worth having */
         write_traces(o, config, run, err);
@@ -210,10 +207,8 @@ static int describe(const struct cli_options *o, const struct ty_config *config,
     int rc;
     if (o->show_config) {
         rc = ty_config_show(config, &text, err);
-    } else if (o->traffic) {
-        rc = ty_run_traffic(run, &text, err);
     } else {
-        rc = ty_run_describe(run, &text, err);
+        rc = ty_run_report(run, o->traffic ? "traffic" : "check", &text, err);
     }
     return cli_hand_over(rc, text, target(o, config), err);
 }
@@ -234,18 +229,15 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
                    struct ty_err *err)
 {
     char *text = NULL;
-    uint32_t jobs = 0;
     int rc = cli_check_path(target(o, config), err);
-    (void)cli_jobs(o, &jobs); /* cmd_explain has read it */
-    ty_run_threads(run, jobs);
     if (rc == 0) {
-        rc = cli_execute(o, run, ty_run_execute, err);
+        rc = cli_execute(o, run, false, err);
     }
     if (rc == 0) {
         rc = find_band(o, run, err);
     }
     if (rc == 0) {
-        rc = ty_run_explain(run, &text, err);
+        rc = ty_run_report(run, "explain", &text, err);
     }
     return cli_hand_over(rc, text, target(o, config), err);
 }
@@ -282,7 +274,7 @@ static int fleet(const struct cli_options *o, const struct ty_config *config, st
     for (size_t i = 0; rc >= 0 && i < o->trace.n; i++) {
         rc = cli_check_path(cli_trace_path(o->trace.item[i]), err);
     }
-    rc = rc < 0 ? rc : cli_execute(o, run, ty_run_execute_figures, err);
+    rc = rc < 0 ? rc : cli_execute(o, run, true, err);
     for (size_t i = 0; rc == 0 && i < o->trace.n; i++) {
         rc = write_fleet(run, &request, o->trace.item[i], err);
     }

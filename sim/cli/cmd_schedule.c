@@ -63,7 +63,7 @@ static bool is_known(const char *name)
     char *text = NULL;
     const size_t n = strlen(name);
     bool found = false;
-    if (ty_list("schedules", &text, NULL) < 0) {
+    if (ty_list("schedules", NULL, &text, NULL) < 0) {
         return false;
     }
     for (const char *line = text; line != NULL && !found; line = strchr(line, '\n')) {
@@ -237,7 +237,7 @@ static int list_layer(const struct cli_options *o, char **text, struct ty_err *e
         rc = ty_run_new(&run, config, err);
     }
     if (rc == 0) {
-        rc = ty_run_layers(run, text, err);
+        rc = ty_run_report(run, "layers", text, err);
     }
     ty_run_free(run);
     ty_config_free(config);
@@ -247,23 +247,13 @@ static int list_layer(const struct cli_options *o, char **text, struct ty_err *e
 int cmd_list(const struct cli_options *o)
 {
     char *text = NULL;
-    const bool keys = strcmp(o->operand, "keys") == 0;
     const bool layer = strcmp(o->operand, "layer") == 0 && o->second != NULL;
     if (o->set.n + o->with.n > 0 && !layer) {
         cli_say("trainyard list: --set and --with are about a run file; write list layer FILE\n");
         return 2;
     }
     struct ty_err *err = ty_err_new();
-    int rc;
-    if (keys) {
-        rc = ty_list_keys(o->second, &text, err);
-    } else if (layer) {
-        rc = list_layer(o, &text, err);
-    } else if (o->second != NULL) {
-        rc = ty_list_preset(o->operand, o->second, &text, err);
-    } else {
-        rc = ty_list(o->operand, &text, err);
-    }
+    int rc = layer ? list_layer(o, &text, err) : ty_list(o->operand, o->second, &text, err);
     rc = cli_hand_over(rc, text, NULL, err);
     return cli_end(o, rc, err, 0);
 }

@@ -113,7 +113,7 @@ static void offer_keys(const struct place *at, const char *more)
 static void offer_entries(const struct place *at, const char *catalogue, const char *more)
 {
     char *text = NULL;
-    (void)ty_list(catalogue, &text, NULL);
+    (void)ty_list(catalogue, NULL, &text, NULL);
     for (char *line = text, *end; line != NULL && *line != '\0'; line = end) {
         end = line + strcspn(line, "\n");
         end += *end == '\n';

@@ -81,15 +81,15 @@ void cli_progress_end(struct cli_progress *p)
     p->shown = false;
 }
 
-int cli_execute(const struct cli_options *o, struct ty_run *run, cli_execute_fn *execute,
-                struct ty_err *err)
+int cli_execute(const struct cli_options *o, struct ty_run *run, bool figures, struct ty_err *err)
 {
     struct cli_progress progress = cli_progress("simulating", o->quiet);
-    if (progress.on) {
-        ty_run_progress(run, cli_progress_share, &progress);
-    }
-    const int rc = execute(run, o->engine, err);
-    ty_run_progress(run, NULL, NULL);
+    struct ty_execute_options options = {.engine = o->engine,
+                                         .figures = figures,
+                                         .progress = progress.on ? cli_progress_share : NULL,
+                                         .progress_arg = &progress};
+    (void)cli_jobs(o, &options.threads);
+    const int rc = ty_run_execute(run, &options, err);
     cli_progress_end(&progress);
     return rc;
 }

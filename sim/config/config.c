@@ -18,7 +18,7 @@
 #include "sim/config/jobs.h"
 #include "sim/config/load.h"
 #include "sim/config/setting.h"
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 
 static const struct {
     const char *name, *doc;
@@ -537,13 +537,6 @@ int ty_config_read_open(struct ty_config **config, const struct ty_source *sourc
                         struct ty_err *err)
 {
     return read_source(config, source, true, err);
-}
-
-int ty_config_load(struct ty_config **config, const char *path, const char *const *sets,
-                   size_t n_sets, struct ty_err *err)
-{
-    const struct ty_source source = {.path = path, .sets = sets, .n_sets = n_sets};
-    return ty_config_read(config, &source, err);
 }
 
 void ty_config_free(struct ty_config *config)

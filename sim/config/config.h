@@ -161,4 +161,7 @@ const struct ty_field *ty_config_field(const struct ty_config *config, const cha
 const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
                              const char *path);
 
+/* The list "keys" of ty_list: a line each, or all about a section or key. */
+int ty_list_keys(const char *about, char **text, struct ty_err *err);
+
 #endif

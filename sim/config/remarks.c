@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "sim/base/text.h"
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 
 /* Whether a run file has a value of its own for a key: nobody asks for others' preset values. */
 static bool is_in_a_file(const struct ty_config *c, const struct ty_section *s, const char *key)

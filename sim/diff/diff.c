@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/text.h"
+#include "sim/cli_api.h"
 #include "sim/core/analyse/observed.h"
 #include "sim/core/program/issue.h"
 #include "sim/run/bill.h"
@@ -213,7 +214,7 @@ static void begin_run(struct ty_diff_side *side, const struct ty_run *run)
 }
 
 /* Who and how long: what is known without looking into the timeline. */
-static void diff_side_begin(struct ty_diff_side *side, const struct ty_diff_run *from, char letter)
+static void diff_side_begin(struct ty_diff_side *side, const struct ty_shown_run *from, char letter)
 {
     *side = (struct ty_diff_side){.from = from,
                                   .letter = letter,
@@ -249,7 +250,7 @@ static int diff_side(struct ty_diff_side *side, bool observed, struct ty_arena *
 
 /* ---- both sides ---- */
 
-static int check(const struct ty_diff_run *runs, size_t n, struct ty_err *err)
+static int check(const struct ty_shown_run *runs, size_t n, struct ty_err *err)
 {
     if (n < 2 || n > TY_DIFF_RUNS_MAX) {
         return ty_fail(err, TY_EUSAGE, "a comparison is of two runs or more, up to %u",
@@ -265,7 +266,8 @@ static int check(const struct ty_diff_run *runs, size_t n, struct ty_err *err)
     return 0;
 }
 
-bool ty_diff_was_measured(const struct ty_diff_run *runs, size_t n, uint32_t n_ranks, uint32_t rank)
+bool ty_diff_was_measured(const struct ty_shown_run *runs, size_t n, uint32_t n_ranks,
+                          uint32_t rank)
 {
     bool all = true;
     for (size_t i = 0; i < n; i++) {
@@ -277,7 +279,7 @@ bool ty_diff_was_measured(const struct ty_diff_run *runs, size_t n, uint32_t n_r
 
 /* Where not all ranks of a job were measured, those of its simulation that were; all of them where
  * no rank is in every recording. */
-static int match_ranks(struct ty_diff_side *side, const struct ty_diff_run *runs, size_t n,
+static int match_ranks(struct ty_diff_side *side, const struct ty_shown_run *runs, size_t n,
                        struct ty_arena *arena)
 {
     const uint32_t n_ranks = side->timeline->program->n_ranks;
@@ -309,7 +311,7 @@ static void lump(struct ty_diff_side *side)
 }
 
 /* What runs that are measured leave for the others to tell. */
-static int match(struct ty_diff *d, const struct ty_diff_run *runs, struct ty_arena *arena)
+static int match(struct ty_diff *d, const struct ty_shown_run *runs, struct ty_arena *arena)
 {
     int rc = 0;
     for (uint32_t i = 0; i < d->n; i++) {
@@ -326,8 +328,8 @@ static int match(struct ty_diff *d, const struct ty_diff_run *runs, struct ty_ar
     return rc;
 }
 
-static int fill(struct ty_diff *d, const struct ty_diff_run *runs, size_t n, struct ty_arena *arena,
-                struct ty_err *err)
+static int fill(struct ty_diff *d, const struct ty_shown_run *runs, size_t n,
+                struct ty_arena *arena, struct ty_err *err)
 {
     d->n = (uint32_t)n;
     for (uint32_t i = 0; i < n; i++) {
@@ -348,7 +350,7 @@ static int fill(struct ty_diff *d, const struct ty_diff_run *runs, size_t n, str
     return rc;
 }
 
-int ty_diff_report(const struct ty_diff_run *runs, size_t n, const char *format, char **text,
+int ty_diff_report(const struct ty_shown_run *runs, size_t n, const char *format, char **text,
                    struct ty_err *err)
 {
     static void (*const write[])(const struct ty_diff *, struct ty_text *) = {ty_diff_table,

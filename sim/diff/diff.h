@@ -24,7 +24,7 @@ struct ty_diff_kind {
 };
 
 struct ty_diff_side {
-    const struct ty_diff_run *from;
+    const struct ty_shown_run *from;
     const struct ty_timeline *timeline; /* of the run file's own job, or measured */
     double expert_wait_s;               /* of a step, for the last rank of exchanges of experts */
     const char *stack;                  /* its framework.preset; NULL: measured */
@@ -49,7 +49,7 @@ int ty_diff_kind_order(const void *a, const void *b);
 
 /* Whether every recording of a job of that many ranks has this one: only such ranks of its
  * simulations are compared. */
-bool ty_diff_was_measured(const struct ty_diff_run *runs, size_t n, uint32_t n_ranks,
+bool ty_diff_was_measured(const struct ty_shown_run *runs, size_t n, uint32_t n_ranks,
                           uint32_t rank);
 
 /* A key whose values differ. */

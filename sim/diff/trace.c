@@ -10,6 +10,7 @@
 
 #include "sim/base/text.h"
 #include "sim/base/words.h"
+#include "sim/cli_api.h"
 #include "sim/core/analyse/beside.h"
 #include "sim/diff/diff.h"
 #include "sim/draw/trace.h"
@@ -20,7 +21,7 @@
 
 /* Everything between the request and the writer. */
 struct lanes {
-    const struct ty_diff_run *runs;
+    const struct ty_shown_run *runs;
     uint32_t n;
     struct ty_timeline all;
     struct ty_stats stats;
@@ -36,13 +37,13 @@ struct lanes {
 
 static const struct ty_timeline *lanes_timeline(const struct lanes *l, uint32_t i)
 {
-    const struct ty_diff_run *run = &l->runs[i];
+    const struct ty_shown_run *run = &l->runs[i];
     return run->run != NULL ? &run->run->timeline : &run->recording->timeline;
 }
 
 static uint32_t n_ranks_of(const struct lanes *l, uint32_t i)
 {
-    const struct ty_diff_run *run = &l->runs[i];
+    const struct ty_shown_run *run = &l->runs[i];
     return run->run != NULL ? run->run->lowered.program.n_ranks : run->recording->n_ranks;
 }
 
@@ -524,7 +525,7 @@ static int write_trace(struct lanes *l, const char *target, const struct ty_trac
     return rc;
 }
 
-int ty_diff_trace_check(const struct ty_diff_run *runs, size_t n, const char *target,
+int ty_diff_trace_check(const struct ty_shown_run *runs, size_t n, const char *target,
                         const struct ty_trace_options *options, struct ty_err *err)
 {
     const struct ty_trace_format *format;
@@ -543,7 +544,7 @@ int ty_diff_trace_check(const struct ty_diff_run *runs, size_t n, const char *ta
     return rc;
 }
 
-int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *target,
+int ty_diff_trace(const struct ty_shown_run *runs, size_t n, const char *target,
                   const struct ty_trace_options *options, char **note, struct ty_err *err)
 {
     struct lanes l = {.runs = runs, .n = (uint32_t)n};

@@ -11,6 +11,7 @@
 #include "sim/base/text.h"
 #include "sim/base/words.h"
 #include "sim/run/figures.h"
+#include "sim/cli_api.h"
 #include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
 #include "sim/run/links.h"

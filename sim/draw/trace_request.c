@@ -7,6 +7,7 @@
 #include "sim/base/number_text.h"
 #include "sim/base/text.h"
 #include "sim/base/words.h"
+#include "sim/cli_api.h"
 #include "sim/draw/trace.h"
 
 #define STEP_MAX 999999u /* no run has more */

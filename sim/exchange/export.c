@@ -10,6 +10,7 @@
 
 #include "sim/base/text.h"
 #include "sim/base/words.h"
+#include "sim/cli_api.h"
 #include "sim/exchange/internal.h"
 #include "sim/run/select.h"
 

@@ -6,7 +6,7 @@
 #define TY_MANUAL_MANUAL_H
 
 #include "sim/cli/table.h"
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 
 #define MANUAL_WORDS_MAX 64
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/cli_api.h"
 #include "sim/manual/manual.h"
 
 /* The day that a reproducible build gives (reproducible-builds.org/specs/source-date-epoch). */
@@ -48,7 +49,7 @@ int manual_init(struct manual *manual, const char *doc_dir)
     const char *name, *about;
     *manual = (struct manual){.doc_dir = doc_dir};
     date(manual->date, sizeof(manual->date));
-    if (ty_keys_new(&manual->keys, err) < 0 || ty_list("formats", &formats, err) < 0) {
+    if (ty_keys_new(&manual->keys, err) < 0 || ty_list("formats", NULL, &formats, err) < 0) {
         fprintf(stderr, "%s\n", ty_err_text(err));
         ty_err_free(err);
         manual_release(manual);

@@ -8,6 +8,7 @@
 
 #include "sim/base/noise.h"
 #include "sim/base/path.h"
+#include "sim/cli_api.h"
 #include "sim/profile/import.h"
 #include "sim/profile/read/store.h"
 

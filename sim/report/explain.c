@@ -652,19 +652,10 @@ static int explain(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     return rc < 0 ? rc : ty_report_band(run, &f, t, err);
 }
 
-int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
+int ty_report_explain(const struct ty_run *run, struct ty_text *text, struct ty_err *err)
 {
-    struct ty_text t = {.data = NULL};
-    *text = NULL;
     int rc = ty_run_check_model(run, "an explanation", err);
     rc = rc < 0 ? rc : ty_run_check_ranks(run, "an explanation", false, err);
-    rc = rc < 0 ? rc : explain(run, &t, err);
-    if (rc == 0) {
-        *text = ty_text_take(&t);
-    }
-    if (*text == NULL && (rc == 0 || rc == TY_ENOMEM)) {
-        rc = ty_fail_memory(err);
-    }
-    ty_text_release(&t);
-    return rc;
+    rc = rc < 0 ? rc : explain(run, text, err);
+    return rc == TY_ENOMEM ? ty_fail_memory(err) : rc;
 }

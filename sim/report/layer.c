@@ -7,6 +7,7 @@
 #include "model/parallel.h"
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
+#include "sim/report/table.h"
 #include "sim/run/run.h"
 #include "topology/collectives/coll.h"
 
@@ -317,21 +318,19 @@ static int find_groups(struct listing *l, struct ty_err *err)
     return 0;
 }
 
-int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err)
+int ty_report_layers(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
-    struct ty_text t = {.data = NULL};
     struct ty_arena arena = {0};
     const struct ty_config *c = run->config;
     const struct ty_units *units = run->lowered.units;
-    struct listing l = {.run = run, .t = &t, .gpu = &c->cluster.gpu, .arena = &arena};
+    struct listing l = {.run = run, .t = t, .gpu = &c->cluster.gpu, .arena = &arena};
     char gpu[64];
-    *text = NULL;
     int rc = ty_run_check_model(run, "a list of its layers", err);
     rc = rc < 0 ? rc : find_groups(&l, err);
     if (rc == 0) {
         snprintf(gpu, sizeof(gpu), "%s",
                  c->cluster.gpu_preset != NULL ? c->cluster.gpu_preset : "GPU");
-        ty_text_add(&t,
+        ty_text_add(t,
                     "%s: what a rank does with a micro-batch, %.10g x %.10g tokens of %u; times on "
                     "an idle %s, with its derate\n",
                     c->arch.name, units->shard.sequences, units->shard.sequence,
@@ -343,9 +342,7 @@ int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err)
             put_unit(&l, "mtp head", &units->kind[TY_UNIT_MTP_HEAD]);
         }
         put_unit(&l, "head", &units->kind[TY_UNIT_HEAD]);
-        *text = ty_text_take(&t);
     }
     ty_arena_release(&arena);
-    ty_text_release(&t);
-    return rc < 0 || *text != NULL ? rc : ty_fail_memory(err);
+    return rc;
 }

@@ -4,6 +4,7 @@
 
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
+#include "sim/cli_api.h"
 #include "sim/report/table.h"
 #include "sim/run/jobs.h"
 #include "topology/fabric/tiers.h"
@@ -163,54 +164,13 @@ static void report_fabric(const struct ty_run *run, struct ty_text *text)
     node(&t, &s, &run->config->cluster);
 }
 
-/* Hands over what was written, unless that ended with an error. */
-static int hand_over(int rc, struct ty_text *t, char **text, struct ty_err *err)
-{
-    if (rc < 0) {
-        ty_text_release(t);
-        return rc;
-    }
-    *text = ty_text_take(t);
-    return *text != NULL ? 0 : ty_fail_memory(err);
-}
-
-typedef int write_fn(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
-
-static const struct {
-    const char *name;
-    write_fn *write;
-} formats[] = {{"table", ty_report_table}, {"json", ty_report_json}};
-
 int ty_run_report_check(const char *format, struct ty_err *err)
 {
-    for (size_t i = 0; i < TY_COUNT(formats); i++) {
-        if (strcmp(format, formats[i].name) == 0) {
-            return (int)i;
-        }
+    const bool table = strcmp(format, "table") == 0;
+    if (table || strcmp(format, "json") == 0) {
+        return table ? 0 : 1;
     }
     return ty_fail(err, TY_EUSAGE, "--stats %s: unknown; write table or json", format);
-}
-
-static int write_report(const struct ty_run *run, write_fn *write, char **text, struct ty_err *err)
-{
-    struct ty_text t = {.data = NULL};
-    if (!run->executed) {
-        return ty_fail(err, TY_EUSAGE, "a report needs an executed run");
-    }
-    return hand_over(write(run, &t, err), &t, text, err);
-}
-
-int ty_run_report(const struct ty_run *run, const char *format, char **text, struct ty_err *err)
-{
-    *text = NULL;
-    const int index = ty_run_report_check(format, err);
-    return index < 0 ? index : write_report(run, formats[index].write, text, err);
-}
-
-int ty_run_report_brief(const struct ty_run *run, char **text, struct ty_err *err)
-{
-    *text = NULL;
-    return write_report(run, ty_report_brief, text, err);
 }
 
 /* What the simulator itself would need: the timeline column and the program. */
@@ -249,6 +209,10 @@ static int describe_traces(const struct ty_run *run, struct ty_text *t, struct t
 
 static int describe(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
+    const int fault = ty_run_schedule_check(run, err);
+    if (fault < 0) {
+        return fault;
+    }
     ty_report_head(run, t);
     if (run->config->workload.job != NULL) {
         report_fabric(run, t);
@@ -277,10 +241,39 @@ static int describe(const struct ty_run *run, struct ty_text *t, struct ty_err *
     return run->jobs == NULL ? describe_traces(run, t, err) : 0;
 }
 
-int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
+static const struct {
+    const char *name;
+    int (*write)(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+    bool any_time; /* it needs no execution, or checks that itself */
+} reports[] = {
+    {"table", ty_report_table, false},
+    {"json", ty_report_json, false},
+    {"brief", ty_report_brief, false},
+    {"explain", ty_report_explain, true},
+    {"check", describe, true},
+    {"layers", ty_report_layers, true},
+    {"traffic", ty_report_traffic, true},
+};
+
+int ty_run_report(const struct ty_run *run, const char *name, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
+    size_t i = 0;
     *text = NULL;
-    const int fault = ty_run_schedule_check(run, err);
-    return fault < 0 ? fault : hand_over(describe(run, &t, err), &t, text, err);
+    while (i < TY_COUNT(reports) && strcmp(name, reports[i].name) != 0) {
+        i++;
+    }
+    if (i == TY_COUNT(reports)) {
+        return ty_run_report_check(name, err);
+    }
+    if (!reports[i].any_time && !run->executed) {
+        return ty_fail(err, TY_EUSAGE, "a report needs an executed run");
+    }
+    const int rc = reports[i].write(run, &t, err);
+    if (rc < 0) {
+        ty_text_release(&t);
+        return rc;
+    }
+    *text = ty_text_take(&t);
+    return *text != NULL ? 0 : ty_fail_memory(err);
 }

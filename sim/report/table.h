@@ -22,6 +22,11 @@ void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, c
  * or TY_ENOMEM. */
 int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
+/* explain.c, layer.c, traffic.c: the reports of these names. */
+int ty_report_explain(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_layers(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_traffic(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
 /* tiers.c: what is kept beside the GPUs and whether it fits there; nothing where nothing is. */
 struct ty_bill;
 void ty_report_tiers_json(const struct ty_run *run, struct ty_json *json);

@@ -178,28 +178,21 @@ static int describe_job(const struct ty_run *run, struct ty_text *out, struct ty
     return rc;
 }
 
-int ty_run_traffic(const struct ty_run *run, char **text, struct ty_err *err)
+int ty_report_traffic(const struct ty_run *run, struct ty_text *out, struct ty_err *err)
 {
     const struct ty_run_jobs *others = run->jobs;
-    struct ty_text out = {.data = NULL};
-    *text = NULL;
     int rc = ty_run_check_planned(run, "traffic", err);
     rc =
         rc < 0 ? rc : ty_run_schedule_check(run, err); /* who never comes to a group is not in it */
     if (rc < 0) {
         return rc;
     }
-    ty_report_head(run, &out);
-    ty_text_add(&out, "who talks over what, bytes sent in a step\n");
-    rc = describe_job(run, &out, err);
+    ty_report_head(run, out);
+    ty_text_add(out, "who talks over what, bytes sent in a step\n");
+    rc = describe_job(run, out, err);
     for (uint32_t i = 0; rc == 0 && others != NULL && i < others->n; i++) {
-        ty_text_add(&out, "\njob %s\n", others->other[i].job->name);
-        rc = describe_job(others->other[i].run, &out, err);
+        ty_text_add(out, "\njob %s\n", others->other[i].job->name);
+        rc = describe_job(others->other[i].run, out, err);
     }
-    if (rc < 0) {
-        ty_text_release(&out);
-        return rc;
-    }
-    *text = ty_text_take(&out);
-    return *text != NULL ? 0 : ty_fail_memory(err);
+    return rc;
 }

@@ -6,6 +6,7 @@
 #include "model/check.h"
 #include "sim/base/clock.h"
 #include "sim/base/machine.h"
+#include "sim/cli_api.h"
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/execute/contention.h"
 #include "sim/core/execute/execute.h"
@@ -402,7 +403,7 @@ static int check_memory(const struct ty_run *run, enum ty_engine engine, bool fo
     return ty_limit_check_program(run->config, &run->lowered.program, &use, err);
 }
 
-int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
+static int execute_all(struct ty_run *run, const char *name, struct ty_err *err)
 {
     enum ty_engine engine;
     int rc = choose_engine(run, name, &engine, err);
@@ -432,7 +433,7 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
         return ty_fail_memory(err);
     }
     if (rc < 0) {
-        return ty_run_execute(run, name, err); /* a fold that fails is told of all ranks */
+        return execute_all(run, name, err); /* a fold that fails is told of all ranks */
     }
     if (!folds && run->lowered.window.times > 1) {
         rc = ty_run_make_whole(run, err);
@@ -453,19 +454,33 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     return finish(run, folds && count ? whole : run->all.program, !each, rc, err);
 }
 
-int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *err)
+static int execute_for_figures(struct ty_run *run, const char *name, struct ty_err *err)
 {
     const double t0 = ty_wall_s();
     enum ty_engine engine;
     int rc = choose_engine(run, name, &engine, err);
     /* the timeline of jobs is unfolded for the parts of it; a wrong schedule file is told of */
     if (rc < 0 || run->jobs != NULL || ty_run_schedule_fault(run, NULL) < 0) {
-        return rc < 0 ? rc : ty_run_execute(run, name, err);
+        return rc < 0 ? rc : execute_all(run, name, err);
     }
     begin(run); /* what an earlier execution holds is not beside this one */
     rc = check_memory(run, engine, ty_program_folds(&run->lowered.program), err);
     rc = rc < 0 ? rc : execute_figures(run, name, true, err);
     run->execute_s = ty_wall_s() - t0;
+    return rc;
+}
+
+int ty_run_execute(struct ty_run *run, const struct ty_execute_options *options, struct ty_err *err)
+{
+    if (options == NULL) {
+        return execute_all(run, NULL, err);
+    }
+    run->threads = options->threads;
+    run->progress = (struct ty_progress){
+        .tell = options->progress, .arg = options->progress_arg, .stop = options->stop};
+    const int rc = options->figures ? execute_for_figures(run, options->engine, err)
+                                    : execute_all(run, options->engine, err);
+    run->progress.tell = NULL;
     return rc;
 }
 

@@ -186,19 +186,13 @@ int ty_run_figure(const struct ty_run *run, const char *name, double *value, str
     return unknown_figure(name, err);
 }
 
-uint32_t ty_run_stages(const struct ty_run *run)
+uint32_t ty_run_stage_memory(const struct ty_run *run, double *bytes, uint32_t n)
 {
-    return run->lowered.program.n_gangs;
-}
-
-int ty_run_peak_memory(const struct ty_run *run, uint32_t stage, double *bytes, struct ty_err *err)
-{
-    struct ty_bill bill;
-    if (stage >= ty_run_stages(run)) {
-        return ty_fail(err, TY_EUSAGE, "stage %u: does not exist; the highest is %u",
-                       (unsigned)stage, (unsigned)ty_run_stages(run) - 1);
+    const uint32_t stages = run->lowered.program.n_gangs;
+    for (uint32_t s = 0; s < stages && s < n; s++) {
+        struct ty_bill bill;
+        ty_run_bill(run, s, &bill);
+        bytes[s] = bill.total_B;
     }
-    ty_run_bill(run, stage, &bill);
-    *bytes = bill.total_B;
-    return 0;
+    return stages;
 }

@@ -9,7 +9,7 @@
 #include "sim/base/text.h"
 #include "sim/config/config.h"
 #include "sim/run/figures.h"
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 #include "topology/fabric/fabric.h"
 #include "traces/out/writer.h"
 
@@ -92,11 +92,6 @@ static int take(struct ty_text *t, char **text, struct ty_err *err)
     return *text != NULL ? 0 : ty_fail_memory(err);
 }
 
-static int keys(char **text, struct ty_err *err)
-{
-    return ty_list_keys(NULL, text, err);
-}
-
 static int no_file(char **text, struct ty_err *err)
 {
     *text = NULL;
@@ -126,7 +121,7 @@ static const struct catalogue {
     {"formats", "of traces", .list = list_formats},
     {"figures", "of a run that are one number each, with their units", .list = list_figures},
     {"keys", "of the run file, a line each; keys SECTION or keys KEY: all about them",
-     .other = keys},
+     .list = NULL},
     {"schema", "a JSON schema of the run file, for editors", .other = ty_config_schema},
     {"layer", "layer FILE: operators of a run file's layers, shapes to times", .other = no_file},
 };
@@ -157,9 +152,18 @@ static int unknown(const char *what, struct ty_err *err)
     return TY_EUSAGE;
 }
 
-int ty_list(const char *what, char **text, struct ty_err *err)
+/* The names of the catalogues. */
+static int list_lists(char **text, struct ty_err *err)
 {
-    *text = NULL;
+    struct ty_text t = {.data = NULL};
+    for (size_t i = 0; i < TY_COUNT(lists); i++) {
+        line(&t, lists[i].name, lists[i].about, NULL);
+    }
+    return take(&t, text, err);
+}
+
+static int list_entries(const char *what, char **text, struct ty_err *err)
+{
     for (size_t i = 0; i < TY_COUNT(lists); i++) {
         if (strcmp(what, lists[i].name) != 0) {
             continue;
@@ -212,9 +216,8 @@ static int unknown_preset(const struct catalogue *c, const char *name, struct ty
     return TY_EUSAGE;
 }
 
-int ty_list_preset(const char *what, const char *name, char **text, struct ty_err *err)
+static int list_preset(const char *what, const char *name, char **text, struct ty_err *err)
 {
-    *text = NULL;
     for (size_t i = 0; i < TY_COUNT(lists); i++) {
         if (strcmp(what, lists[i].name) != 0 || lists[i].presets == NULL) {
             continue;
@@ -236,4 +239,16 @@ int ty_list_preset(const char *what, const char *name, char **text, struct ty_er
                    "%s is one word too many; a second one goes with keys, layer and the catalogues "
                    "of presets",
                    name);
+}
+
+int ty_list(const char *what, const char *name, char **text, struct ty_err *err)
+{
+    *text = NULL;
+    if (what == NULL) {
+        return list_lists(text, err);
+    }
+    if (strcmp(what, "keys") == 0) {
+        return ty_list_keys(name, text, err);
+    }
+    return name != NULL ? list_preset(what, name, text, err) : list_entries(what, text, err);
 }

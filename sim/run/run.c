@@ -8,6 +8,7 @@
 #include "sim/base/check.h"
 #include "sim/base/clock.h"
 #include "sim/base/noise.h"
+#include "sim/cli_api.h"
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/deadlock/stall.h"
 #include "sim/core/execute/fold.h"
@@ -325,12 +326,6 @@ int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluste
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
     return lower(config, cluster, NULL, NULL, false, NULL, out, arena, err);
-}
-
-void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
-{
-    run->progress.tell = progress;
-    run->progress.arg = arg;
 }
 
 void ty_run_stop(struct ty_run *run, const volatile int *stop)

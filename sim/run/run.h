@@ -123,4 +123,9 @@ static inline double ty_run_timeline_B(const struct ty_program *p)
     return (double)p->n_tasks * sizeof(ty_ps) * (ty_program_varies(p) || p->n_flows > 0 ? 2 : 1);
 }
 
+/* What ends later executions, and the runs that explanations and bands make, as
+ * ty_execute_options.stop; how many threads execute and draw, 0: one per core. */
+void ty_run_stop(struct ty_run *run, const volatile int *stop);
+void ty_run_threads(struct ty_run *run, uint32_t threads);
+
 #endif

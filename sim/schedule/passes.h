@@ -2,6 +2,7 @@
 #ifndef TY_SCHEDULE_PASSES_H
 #define TY_SCHEDULE_PASSES_H
 
+#include "sim/cli_api.h"
 #include "sim/schedule/run.h"
 
 /* What a rank does when. */

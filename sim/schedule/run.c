@@ -10,6 +10,7 @@
 #include "model/orders/text.h"
 #include "sim/base/file.h"
 #include "sim/base/words.h"
+#include "sim/cli_api.h"
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/execute/execute.h"
 #include "sim/run/limits.h"

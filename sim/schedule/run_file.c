@@ -1,7 +1,7 @@
 /* run_file.c - the schedule of a run file, as options of `trainyard schedule`. */
 #include "sim/base/err.h"
 #include "sim/config/config.h"
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 
 int ty_schedule_of(const struct ty_config *config, struct ty_schedule_options *options,
                    struct ty_err *err)

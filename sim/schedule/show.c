@@ -7,6 +7,7 @@
 #include "model/orders/csv.h"
 #include "model/orders/text.h"
 #include "sim/base/text.h"
+#include "sim/cli_api.h"
 #include "sim/config/options.h"
 #include "sim/document/json.h"
 #include "sim/schedule/passes.h"

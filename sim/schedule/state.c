@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/text.h"
+#include "sim/cli_api.h"
 #include "sim/document/json.h"
 #include "sim/schedule/run.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/cli_api.h"
 #include "sim/config/load.h"
 
 #define LOOK_BACK 256u /* rows among which a cell is looked for */

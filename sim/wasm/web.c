@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
@@ -186,13 +186,12 @@ static int list(const struct request *r, struct reply *reply, struct ty_err *err
     if (what == NULL) {
         return refuse(reply, r, "what", "missing");
     }
-    return name != NULL ? ty_list_preset(what, name, &reply->text, err)
-                        : ty_list(what, &reply->text, err);
+    return ty_list(what, name, &reply->text, err);
 }
 
 static int keys(const struct request *r, struct reply *reply, struct ty_err *err)
 {
-    return ty_list_keys(get(r, "about"), &reply->text, err);
+    return ty_list("keys", get(r, "about"), &reply->text, err);
 }
 
 static int init(const struct request *r, struct reply *reply, struct ty_err *err)
@@ -288,8 +287,9 @@ static int know(const struct request *r, enum extent extent, struct ty_err *err)
 {
     int rc = keep(r, err);
     if (rc == 0 && kept.extent < extent) {
-        rc = extent == WHOLE ? ty_run_execute(kept.run, get(r, "engine"), err)
-                             : ty_run_execute_figures(kept.run, get(r, "engine"), err);
+        const struct ty_execute_options o = {.engine = get(r, "engine"),
+                                             .figures = extent != WHOLE};
+        rc = ty_run_execute(kept.run, &o, err);
     }
     if (rc != 0) {
         forget();
@@ -310,11 +310,9 @@ static int conclude(const struct ty_config *config, const struct ty_run *run, st
 static int run(const struct request *r, struct reply *reply, struct ty_err *err)
 {
     const char *format = get(r, "format");
-    const bool brief = format != NULL && strcmp(format, "brief") == 0;
     int rc = know(r, FIGURES, err);
     if (rc == 0) {
-        rc = brief ? ty_run_report_brief(kept.run, &reply->text, err)
-                   : ty_run_report(kept.run, format != NULL ? format : "json", &reply->text, err);
+        rc = ty_run_report(kept.run, format != NULL ? format : "json", &reply->text, err);
     }
     return rc == 0 ? conclude(kept.config, kept.run, reply, err) : rc;
 }
@@ -322,7 +320,7 @@ static int run(const struct request *r, struct reply *reply, struct ty_err *err)
 static int explain(const struct request *r, struct reply *reply, struct ty_err *err)
 {
     int rc = know(r, WHOLE, err);
-    rc = rc == 0 ? ty_run_explain(kept.run, &reply->text, err) : rc;
+    rc = rc == 0 ? ty_run_report(kept.run, "explain", &reply->text, err) : rc;
     return rc == 0 ? conclude(kept.config, kept.run, reply, err) : rc;
 }
 
@@ -374,7 +372,7 @@ static int check(const struct request *r, struct reply *reply, struct ty_err *er
     struct ty_run *plan = NULL;
     int rc = load(r, &config, err);
     rc = rc == 0 ? ty_run_outline(&plan, config, err) : rc;
-    rc = rc == 0 ? ty_run_describe(plan, &reply->text, err) : rc;
+    rc = rc == 0 ? ty_run_report(plan, "check", &reply->text, err) : rc;
     rc = rc == 0 ? conclude(config, plan, reply, err) : rc;
     ty_run_free(plan);
     ty_config_free(config);

@@ -71,8 +71,11 @@ int main(int argc, char **argv)
         return 2;
     }
     const double t0 = cpu_s();
-    if (ty_config_load(&config, argv[1], (const char *const *)argv + 2, (size_t)argc - 2, &err) <
-            0 ||
+    if (ty_config_read(&config,
+                       &(struct ty_source){.path = argv[1],
+                                           .sets = (const char *const *)argv + 2,
+                                           .n_sets = (size_t)argc - 2},
+                       &err) < 0 ||
         ty_run_new(&run, config, &err) < 0) {
         return fail(&err);
     }

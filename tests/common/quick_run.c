@@ -27,11 +27,13 @@ struct quick_run quick_run(const char *yaml, const char *engine, const char *con
     while (sets != NULL && sets[n] != NULL) {
         n++;
     }
-    if (ty_config_load(&q.config, path, sets, n, err) < 0) {
+    if (ty_config_read(&q.config, &(struct ty_source){.path = path, .sets = sets, .n_sets = n},
+                       err) < 0) {
         give_up(err);
     }
     q.config->run.contention &= engine == NULL || strcmp(engine, "events") != 0;
-    if (ty_run_new(&q.run, q.config, err) < 0 || ty_run_execute(q.run, engine, err) < 0) {
+    if (ty_run_new(&q.run, q.config, err) < 0 ||
+        ty_run_execute(q.run, &(struct ty_execute_options){.engine = engine}, err) < 0) {
         give_up(err);
     }
     unlink(path);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli_api.h"
 #include "sim/run/run.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ty_err *err = ty_err_new();
     struct ty_config *config = NULL;
-    const int rc = ty_config_load(&config, fuzz_file(data, size), NULL, 0, err);
+    const int rc = ty_config_read(&config, &(struct ty_source){.path = fuzz_file(data, size)}, err);
     fuzz_check(rc, err);
     FUZZ_DEMAND((rc == 0) == (config != NULL));
     if (rc == 0) {

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -56,11 +57,15 @@ class Tree:
                         "-o", str(program)], check=True)
         return program
 
-    def run(self, command):
+    def start(self, command, **more):
         env = {**os.environ, "LD_LIBRARY_PATH": str(self.shared.parent),
                "TRAINYARD_LIBRARY": str(self.shared), "PYTHONDONTWRITEBYTECODE": "1",
                "PYTHONPATH": str(SOURCE / "sim/python")}
-        return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=env,
+                              **more)
+
+    def run(self, command):
+        return self.start(command).stdout
 
     def stats(self, path):
         return json.loads(self.run([str(self.program), "run", str(path), "--stats", "json"]))
@@ -183,6 +188,29 @@ def a_c_program_against_the_static_library_alone(tree):
     assert "step " in tree.run([str(program), str(FSDP)])
 
 
+def the_examples_of_the_header_run(tree):
+    """Each is the body of a function that has an error object."""
+    said = {}
+    for name, comment in re.findall(r"/\* ==== (\w+) ====\n(.*?)\*/", tree.header.read_text(), re.S):
+        code = "\n".join(line[7:] for line in comment.splitlines() if line.startswith(" *     "))
+        source = tree.root / f"{name}.c"
+        source.write_text("#include <stdio.h>\n#include <trainyard.h>\nint main(void)\n{\n"
+                          f"struct ty_err *err = ty_err_new();\n{code}\n"
+                          'fputs(ty_err_text(err), stderr);\nty_err_free(err);\nreturn 0;\n}\n')
+        program = tree.build(*tree.flags("--libs"), source=source)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(SOURCE / "docs/examples/first.yaml", folder)
+            done = tree.start([str(program)], cwd=folder)
+        assert not done.stderr and done.stdout, (name, done)
+        said[name] = done.stdout
+    found = {"errors": "exit status 3", "config": "layout.tensor", "run": "MFU 44.1 %, fits: 1",
+             "report": "step.json.gz", "plan": "layouts", "sweep": "fastest: row",
+             "fleet": "goodput", "schedule": "bubble"}
+    assert said.keys() == found.keys(), said.keys()
+    for name, words in found.items():
+        assert words in said[name], (name, said[name])
+
+
 def errors_come_back_with_their_place(tree):
     wrong = tree.root / "wrong.yaml"
     wrong.write_text("cluster: {preset: dgx-a100}\nmodel: {preset: llama-7b}\n")
@@ -224,7 +252,8 @@ def main():
              the_shared_library_exports_what_the_header_declares,
              the_debian_package_of_the_library_knows_what_it_exports, there_is_one_version, there_is_one_licence,
              every_public_function_is_documented,
-             a_c_program_against_the_shared_library_alone, errors_come_back_with_their_place,
+             a_c_program_against_the_shared_library_alone, the_examples_of_the_header_run,
+             errors_come_back_with_their_place,
              a_c_program_against_the_static_library_alone,
              the_drawing_example_draws]
     print(f"1..{len(tests)}")

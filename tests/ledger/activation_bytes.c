@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         struct ty_err *err = ty_err_new();
         struct ty_config *config = NULL;
-        const int rc = ty_config_load(&config, argv[i], NULL, 0, err);
+        const int rc = ty_config_read(&config, &(struct ty_source){.path = argv[i]}, err);
         if (rc < 0) {
             fprintf(stderr, "%s\n", ty_err_text(err));
         } else {

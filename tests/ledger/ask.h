@@ -25,7 +25,7 @@ static inline int ask_main(int argc, char **argv, ask_fn *answer)
         fprintf(stderr, "usage: %s RUN.yaml < questions\n", argv[0]);
         return 2;
     }
-    if (ty_config_load(&config, argv[1], NULL, 0, err) < 0) {
+    if (ty_config_read(&config, &(struct ty_source){.path = argv[1]}, err) < 0) {
         fprintf(stderr, "%s\n", ty_err_text(err));
         status = ty_err_exit_status(err);
     }

@@ -16,7 +16,11 @@ int main(int argc, char **argv)
     if (argc < 3) {
         return 2;
     }
-    int rc = ty_config_load(&config, argv[1], (const char *const *)argv + 3, (size_t)argc - 3, err);
+    int rc = ty_config_read(&config,
+                            &(struct ty_source){.path = argv[1],
+                                                .sets = (const char *const *)argv + 3,
+                                                .n_sets = (size_t)argc - 3},
+                            err);
     if (rc == 0) {
         rc = ty_run_new(&run, config, err);
     }

@@ -40,7 +40,8 @@ static inline struct net net_with(const char *text, bool tiers)
     ck_assert_ptr_nonnull(file);
     fprintf(file, "%smodel: {preset: llama-7b, dtype: fp16}\nlayout: {global_batch: 5760}\n", text);
     fclose(file);
-    ck_assert_msg(ty_config_load(&net.config, path, NULL, 0, err) == 0, "%s", ty_err_text(err));
+    ck_assert_msg(ty_config_read(&net.config, &(struct ty_source){.path = path}, err) == 0, "%s",
+                  ty_err_text(err));
     ck_assert_int_eq(ty_fabric_build(&net.fabric, &net.config->cluster, &net.config->fabric, 0,
                                      tiers, &net.arena, err),
                      0);

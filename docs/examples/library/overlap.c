@@ -70,7 +70,7 @@ static int study(const char *path, struct ty_err *err)
     struct ty_run *run = NULL;
     struct ty_tasks *tasks = NULL;
     double step = 0, mfu = 0;
-    int rc = ty_config_load(&config, path, NULL, 0, err);
+    int rc = ty_config_read(&config, &(struct ty_source){.path = path}, err);
     rc = rc < 0 ? rc : ty_run_new(&run, config, err);
     rc = rc < 0 ? rc : ty_run_execute(run, NULL, err);
     rc = rc < 0 ? rc : ty_run_figure(run, "step_time_s", &step, err);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/base/words.h"
+#include "sim/cli_api.h"
 #include "sim/config/config.h"
 #include "sim/document/json.h"
 #include "sim/plan/search/row_text.h"

@@ -19,9 +19,9 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Any:
     return pd.DataFrame(list(rows))
 
 
-def catalogue(what: str) -> List[Tuple[str, str]]:
+def catalogue(what: Optional[str]) -> List[Tuple[str, str]]:
     """(name, what it is) of each entry; what stands behind an empty line is no entry."""
-    entries = c.call_text(c.lib.ty_list, c.encode(what)).split("\n\n")[0].splitlines()
+    entries = c.call_text(c.lib.ty_list, c.encode(what), None).split("\n\n")[0].splitlines()
     words = [(line.split(None, 1) + [""])[:2] for line in entries]
     return [(name, about) for name, about in words]
 
@@ -33,7 +33,7 @@ def listed(what: Optional[str] = None) -> Any:
     "collectives", "formats", "figures"; keys of run files are `trainyard.keys()`.
     """
     if what is None:
-        return table(_catalogues())
+        return table([{"name": name, "about": about} for name, about in catalogue(None)])
     if what in ("keys", "schema", "layer"):
         raise c.Error(f"list {what}: no table of names; trainyard.keys() is one", 2)
     found = [(name, re.fullmatch(r"(.*?)(?: \[([^\[]*)\])?", about))
@@ -42,21 +42,10 @@ def listed(what: Optional[str] = None) -> Any:
                   for name, words in found if words])
 
 
-def _catalogues() -> Sequence[Mapping[str, str]]:
-    about, i = ctypes.c_char_p(), 0
-    names: List[Mapping[str, str]] = []
-    while True:
-        name = c.lib.ty_list_name(i, ctypes.byref(about))
-        if name is None:
-            return names
-        names.append({"name": name.decode(), "about": (about.value or b"").decode()})
-        i += 1
-
-
 def preset(what: str, name: str) -> str:
     """A preset of "models", "gpus", "clusters", "fabrics" or "frameworks" as a section of a run
     file, with the reason for each value."""
-    return c.call_text(c.lib.ty_list_preset, c.encode(what), c.encode(name))
+    return c.call_text(c.lib.ty_list, c.encode(what), c.encode(name))
 
 
 def keys() -> Any:

@@ -47,6 +47,11 @@ class Tasks(Structure):
                 + [(count, c_uint32) for count in NAMES.values()])
 
 
+class ExecuteOptions(Options):
+    _fields_ = [("engine", c_char_p), ("figures", c_bool), ("threads", c_uint32),
+                ("stop", POINTER(c_int)), ("progress", c_void_p), ("progress_arg", c_void_p)]
+
+
 class FleetRequest(Options):
     _fields_ = [("days", c_double), ("runs", c_uint32), ("jobs", c_uint32), ("form", c_char_p)]
 
@@ -60,8 +65,9 @@ class TraceOptions(Structure):
                 ("palette", c_char_p), ("bubbles", c_char_p)]
 
 
-class PageRun(Structure):
-    _fields_ = [("run", c_void_p), ("name", c_char_p), ("trouble", c_char_p)]
+class ShownRun(Structure):
+    _fields_ = [("run", c_void_p), ("recording", c_void_p), ("name", c_char_p),
+                ("trouble", c_char_p)]
 
 
 class SweepSummary(Structure):
@@ -104,10 +110,6 @@ class ExportOptions(Structure):
                 ("stop", POINTER(c_int))]
 
 
-class DiffRun(Structure):
-    _fields_ = [("run", c_void_p), ("recording", c_void_p), ("name", c_char_p)]
-
-
 class PageOptions(Structure):
     _fields_ = [("command", c_char_p), ("ranks", c_char_p), ("detail", c_char_p),
                 ("order", c_char_p), ("stop", POINTER(c_int))]
@@ -135,11 +137,11 @@ class Keys(Structure):
 
 # Structures by their names in C, for the test of their members.
 STRUCTURES = {"ty_source": Source, "ty_tasks": Tasks, "ty_fleet_request": FleetRequest,
-              "ty_trace_options": TraceOptions, "ty_page_run": PageRun,
+              "ty_execute_options": ExecuteOptions, "ty_trace_options": TraceOptions,
               "ty_sweep_summary": SweepSummary, "ty_sweep_options": SweepOptions,
               "ty_plan_options": PlanOptions, "ty_schedule_options": ScheduleOptions,
               "ty_init_options": InitOptions, "ty_export_options": ExportOptions,
-              "ty_diff_run": DiffRun,
+              "ty_shown_run": ShownRun,
               "ty_page_options": PageOptions, "ty_key_word": KeyWord, "ty_key": Key,
               "ty_keys": Keys}
 
@@ -158,28 +160,20 @@ _FUNCTIONS = {
     "ty_run_new": (c_int, [_handle, c_void_p, c_void_p]),
     "ty_run_outline": (c_int, [_handle, c_void_p, c_void_p]),
     "ty_run_free": (None, [c_void_p]),
-    "ty_run_stop": (None, [c_void_p, POINTER(c_int)]),
-    "ty_run_threads": (None, [c_void_p, c_uint32]),
-    "ty_run_execute": (c_int, [c_void_p, c_char_p, c_void_p]),
-    "ty_run_execute_figures": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "ty_run_execute": (c_int, [c_void_p, POINTER(ExecuteOptions), c_void_p]),
     "ty_run_report": (c_int, [c_void_p, c_char_p, _text_out, c_void_p]),
     "ty_run_figure": (c_int, [c_void_p, c_char_p, POINTER(c_double), c_void_p]),
-    "ty_run_stages": (c_uint32, [c_void_p]),
-    "ty_run_peak_memory": (c_int, [c_void_p, c_uint32, POINTER(c_double), c_void_p]),
+    "ty_run_stage_memory": (c_uint32, [c_void_p, POINTER(c_double), c_uint32]),
     "ty_run_fits": (c_bool, [c_void_p]),
     "ty_run_tasks": (c_int, [c_void_p, c_char_p, POINTER(POINTER(Tasks)), c_void_p]),
     "ty_tasks_free": (None, [POINTER(Tasks)]),
-    "ty_run_explain": (c_int, [c_void_p, _text_out, c_void_p]),
-    "ty_run_layers": (c_int, [c_void_p, _text_out, c_void_p]),
-    "ty_run_describe": (c_int, [c_void_p, _text_out, c_void_p]),
-    "ty_run_traffic": (c_int, [c_void_p, _text_out, c_void_p]),
     "ty_run_fleet": (c_int, [c_void_p, POINTER(FleetRequest), _text_out, c_void_p]),
     "ty_run_trace": (c_int, [c_void_p, c_char_p, POINTER(TraceOptions), _text_out, c_void_p]),
     "ty_run_uncertain": (c_int, [c_void_p, POINTER(Source), c_void_p]),
-    "ty_run_page": (c_int, [POINTER(PageRun), c_size_t, c_char_p, POINTER(PageOptions), _text_out,
+    "ty_run_page": (c_int, [POINTER(ShownRun), c_size_t, c_char_p, POINTER(PageOptions), _text_out,
                             c_void_p]),
     "ty_run_export": (c_int, [c_void_p, POINTER(ExportOptions), _text_out, c_void_p]),
-    "ty_diff_report": (c_int, [POINTER(DiffRun), c_size_t, c_char_p, _text_out, c_void_p]),
+    "ty_diff_report": (c_int, [POINTER(ShownRun), c_size_t, c_char_p, _text_out, c_void_p]),
     "ty_foreign_tree": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
     "ty_foreign_model": (c_int, [c_char_p, _text_out, _text_out, c_void_p]),
     "ty_foreign_values": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
@@ -189,10 +183,7 @@ _FUNCTIONS = {
     "ty_schedule_show": (c_int, [POINTER(ScheduleOptions), _text_out, c_void_p]),
     "ty_schedule_compare": (c_int, [POINTER(ScheduleOptions), _text_out, c_void_p]),
     "ty_init": (c_int, [POINTER(InitOptions), _text_out, c_void_p]),
-    "ty_list_name": (c_char_p, [c_size_t, POINTER(c_char_p)]),
-    "ty_list": (c_int, [c_char_p, _text_out, c_void_p]),
-    "ty_list_keys": (c_int, [c_char_p, _text_out, c_void_p]),
-    "ty_list_preset": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
+    "ty_list": (c_int, [c_char_p, c_char_p, _text_out, c_void_p]),
     "ty_keys_new": (c_int, [POINTER(POINTER(Keys)), c_void_p]),
     "ty_keys_free": (None, [POINTER(Keys)]),
 }
@@ -317,6 +308,9 @@ class Stop:
 
     def set(self) -> None:
         self._word.value = 1
+
+    def clear(self) -> None:
+        self._word.value = 0
 
     def watch(self, function: Any, *arguments: Any) -> Any:
         """What function(*arguments) returns; Ctrl-C ends it at once.

@@ -119,15 +119,15 @@ class Planned:
 
     def check(self) -> str:
         """What `trainyard check` says: cluster, layout, tasks, bill of memory."""
-        return self._text(c.lib.ty_run_describe)
+        return self._text(c.lib.ty_run_report, b"check")
 
     def traffic(self) -> str:
         """Who talks over which class of link, and how many bytes a step."""
-        return self._text(c.lib.ty_run_traffic)
+        return self._text(c.lib.ty_run_report, b"traffic")
 
     def layers(self) -> str:
         """The operators of each kind of layer, as one rank does them."""
-        return self._text(c.lib.ty_run_layers)
+        return self._text(c.lib.ty_run_report, b"layers")
 
     @property
     def fits(self) -> bool:
@@ -137,11 +137,10 @@ class Planned:
     @property
     def peak_memory_bytes(self) -> List[float]:
         """Bytes of a GPU of each stage at its fullest moment."""
-        value, peaks = ctypes.c_double(), []
-        for stage in range(c.lib.ty_run_stages(self._run.pointer)):
-            c.call(c.lib.ty_run_peak_memory, self._run.pointer, stage, ctypes.byref(value))
-            peaks.append(value.value)
-        return peaks
+        n = c.lib.ty_run_stage_memory(self._run.pointer, None, 0)
+        peaks = (ctypes.c_double * n)()
+        c.lib.ty_run_stage_memory(self._run.pointer, peaks, n)
+        return list(peaks)
 
     def __str__(self) -> str:
         return self.check()
@@ -159,22 +158,18 @@ class Result(Planned):
     def __init__(self, given: Source, engine: Optional[str], threads: int,
                  uncertain: bool) -> None:
         super().__init__(given, c.lib.ty_run_new)
-        if not 0 <= threads < 2**32:
-            raise ValueError(f"threads: {threads} is out of range; write a whole number from 0")
-        c.lib.ty_run_threads(self._run.pointer, threads)
-        self._watch(c.call, c.lib.ty_run_execute, self._run.pointer, c.encode(engine))
+        self._stop = c.Stop()
+        options = c.ExecuteOptions(engine=c.encode(engine), threads=threads,
+                                   stop=self._stop.pointer)
+        self._watch(c.call, c.lib.ty_run_execute, self._run.pointer, ctypes.byref(options))
         if uncertain:
             self._watch(c.call, c.lib.ty_run_uncertain, self._run.pointer, ctypes.byref(given.c))
         self._report: Optional[Dict[str, Any]] = None
 
     def _watch(self, function: Any, *arguments: Any) -> Any:
         """What function(*arguments) returns, which executes: Ctrl-C ends it."""
-        stop = c.Stop()
-        c.lib.ty_run_stop(self._run.pointer, stop.pointer)
-        try:
-            return stop.watch(function, *arguments)
-        finally:
-            c.lib.ty_run_stop(self._run.pointer, None)
+        self._stop.clear()
+        return self._stop.watch(function, *arguments)
 
     # ---- figures ----
 
@@ -245,7 +240,7 @@ class Result(Planned):
 
     def explain(self) -> str:
         """Where the time goes, and what changes of layout, schedule and machine would do."""
-        said: str = self._watch(self._text, c.lib.ty_run_explain)
+        said: str = self._watch(self._text, c.lib.ty_run_report, b"explain")
         return said
 
     def fleet(self, days: float = 0, runs: int = 0) -> "Weeks":
@@ -281,7 +276,7 @@ class Result(Planned):
              detail: Optional[str] = None) -> str:
         """Writes a page for a browser that needs no other file, and returns a line about it."""
         stop = c.Stop()
-        shown = c.PageRun(self._run.pointer, c.encode(self.name), None)
+        shown = c.ShownRun(run=self._run.pointer, name=c.encode(self.name))
         options = c.PageOptions(ranks=c.encode(ranks), detail=c.encode(detail), stop=stop.pointer)
         said: str = stop.watch(c.call_text, c.lib.ty_run_page, ctypes.byref(shown), 1,
                                c.encode(path), ctypes.byref(options))
@@ -338,8 +333,8 @@ def diff_text(*results: Result) -> str:
 
 
 def _diff(results: Sequence[Result], form: str) -> str:
-    runs = (c.DiffRun * len(results))(*[c.DiffRun(r._run.pointer, None, c.encode(r.name))
-                                        for r in results])
+    runs = (c.ShownRun * len(results))(*[c.ShownRun(run=r._run.pointer, name=c.encode(r.name))
+                                         for r in results])
     return c.call_text(c.lib.ty_diff_report, runs, len(results), c.encode(form))
 
 
@@ -377,5 +372,6 @@ def fleet(source: SourceLike, sets: Settings = None, overlays: Overlays = (), *,
     `runs` trainings of `days` are played; 0: 100 of 365.
     """
     planned = Planned(Source(source, sets, overlays), c.lib.ty_run_outline)
-    c.call(c.lib.ty_run_execute_figures, planned._run.pointer, None)
+    c.call(c.lib.ty_run_execute, planned._run.pointer,
+           ctypes.byref(c.ExecuteOptions(figures=True)))
     return _weeks(planned._run, days, runs)

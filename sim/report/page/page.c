@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "sim/base/words.h"
+#include "sim/cli_api.h"
 #include "sim/run/figures.h"
 #include "sim/run/jobs.h"
 #include "sim/run/links.h"
@@ -31,7 +32,7 @@ static int read_options(const struct ty_run *run, const struct ty_page_options *
 }
 
 /* The slices of one run and everything else about it; `variants`: with other schedules. */
-static int put_run(struct ty_json *j, const struct ty_page_run *shown,
+static int put_run(struct ty_json *j, const struct ty_shown_run *shown,
                    const struct ty_page_options *options, bool variants, uint32_t *n_ranks,
                    struct ty_err *err)
 {
@@ -78,7 +79,7 @@ static void put_figure_rows(struct ty_json *j)
     ty_json_end(j);
 }
 
-static int put_page(struct ty_out *out, const struct ty_page_run *runs, size_t n,
+static int put_page(struct ty_out *out, const struct ty_shown_run *runs, size_t n,
                     const struct ty_page_options *options, uint32_t *n_ranks, struct ty_err *err)
 {
     struct ty_json j = ty_out_html_json(out);
@@ -105,7 +106,7 @@ static int put_page(struct ty_out *out, const struct ty_page_run *runs, size_t n
 }
 
 /* Where the page is and whom it shows. */
-static char *make_note(const struct ty_page_run *runs, size_t n, const char *path, uint64_t bytes,
+static char *make_note(const struct ty_shown_run *runs, size_t n, const char *path, uint64_t bytes,
                        uint32_t n_ranks, const struct ty_page_options *options)
 {
     struct ty_text t = {.data = NULL};
@@ -137,7 +138,7 @@ int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *op
     return rc;
 }
 
-int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
+int ty_run_page(const struct ty_shown_run *runs, size_t n, const char *path,
                 const struct ty_page_options *options, char **note, struct ty_err *err)
 {
     struct ty_out out;

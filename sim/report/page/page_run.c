@@ -7,6 +7,7 @@
 #include "model/parallel.h"
 #include "sim/base/compiler.h"
 #include "sim/base/words.h"
+#include "sim/cli_api.h"
 #include "sim/config/stack.h"
 #include "sim/core/program/say.h"
 #include "sim/report/experts.h"

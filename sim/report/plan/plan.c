@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli_api.h"
 #include "sim/plan/search/continue.h"
 #include "sim/plan/search/find.h"
 

@@ -51,7 +51,8 @@ static int load_with(struct ty_config **config, const char *text, const char *co
     enter_folder();
     put_file("run.yaml", text);
     *err = (struct ty_err)TY_ERR_NONE;
-    const int rc = ty_config_load(config, "run.yaml", sets, n, err);
+    const int rc = ty_config_read(
+        config, &(struct ty_source){.path = "run.yaml", .sets = sets, .n_sets = n}, err);
     ck_assert_int_eq(unlink("run.yaml"), 0);
     return rc;
 }
@@ -201,20 +202,22 @@ START_TEST(a_hugging_face_file_lies_beside_the_run_file)
     put_file("run.yaml", text);
     ck_assert_int_eq(chdir("/"), 0);
     (void)snprintf(path, sizeof(path), "%s/run.yaml", folder);
-    ck_assert_msg(ty_config_load(&c, path, NULL, 0, &err) == 0, "%s", err.text);
+    ck_assert_msg(ty_config_read(&c, &(struct ty_source){.path = path}, &err) == 0, "%s", err.text);
     ck_assert_uint_eq(c->arch.layers, 7);
     ck_assert_str_eq(origin(c, TY_SECTION_MODEL, "layers"), "preset tiny.json");
     ty_config_free(c);
 
     /* a preset on the command line replaces the file's choice */
     static const char *const sets[] = {"model.preset=llama-30b"};
-    ck_assert_msg(ty_config_load(&c, path, sets, 1, &err) == 0, "%s", err.text);
+    ck_assert_msg(
+        ty_config_read(&c, &(struct ty_source){.path = path, .sets = sets, .n_sets = 1}, &err) == 0,
+        "%s", err.text);
     ck_assert_uint_eq(c->arch.layers, 60);
     ty_config_free(c);
 
     ck_assert_int_eq(chdir(folder), 0);
     ck_assert_int_eq(unlink("tiny.json"), 0);
-    ck_assert_int_eq(ty_config_load(&c, "run.yaml", NULL, 0, &err), TY_EINPUT);
+    ck_assert_int_eq(ty_config_read(&c, &(struct ty_source){.path = "run.yaml"}, &err), TY_EINPUT);
     ck_assert_str_eq(err.text, "tiny.json: cannot be opened (No such file or directory)\n"
                                "hint: the file is named by model.huggingface at run.yaml:2");
     ck_assert_int_eq(unlink("run.yaml"), 0);
@@ -422,12 +425,14 @@ START_TEST(public_errors_carry_text_and_exit_status)
     struct ty_config *config;
     ck_assert_str_eq(ty_err_text(err), "");
     ck_assert_int_eq(ty_err_exit_status(err), 0);
-    ck_assert_int_lt(ty_config_load(&config, "/nonexistent/run.yaml", NULL, 0, err), 0);
+    ck_assert_int_lt(
+        ty_config_read(&config, &(struct ty_source){.path = "/nonexistent/run.yaml"}, err), 0);
     ck_assert_str_eq(ty_err_text(err),
                      "/nonexistent/run.yaml: cannot be opened (No such file or directory)");
     ck_assert_int_eq(ty_err_exit_status(err), 3);
     ty_err_free(err);
-    ck_assert_int_lt(ty_config_load(&config, "/nonexistent/run.yaml", NULL, 0, NULL), 0);
+    ck_assert_int_lt(
+        ty_config_read(&config, &(struct ty_source){.path = "/nonexistent/run.yaml"}, NULL), 0);
     ty_config_free(NULL);
 }
 END_TEST

@@ -90,7 +90,9 @@ START_TEST(a_job_may_be_another_run_file)
         "model: {preset: llama-13b}\n"
         "layout: {nodes: 2-3, tensor: 2, global_batch: 64}\n"
         "run: {steps: 7}\n");
-    ck_assert_msg(ty_config_load(&config, temp_dir_file(&dir, "run.yaml"), NULL, 0, &err) == 0,
+    ck_assert_msg(ty_config_read(&config,
+                                 &(struct ty_source){.path = temp_dir_file(&dir, "run.yaml")},
+                                 &err) == 0,
                   "%s", err.text);
     const struct ty_config *b = config->jobs[0].config;
     ck_assert_str_eq(b->arch.preset, "llama-13b");
@@ -131,7 +133,7 @@ START_TEST(the_explanation_tells_what_each_job_costs)
                   NULL, NULL);
     struct ty_err err = TY_ERR_NONE;
     char *text = NULL;
-    ck_assert_int_eq(ty_run_explain(q.run, &text, &err), 0);
+    ck_assert_int_eq(ty_run_report(q.run, "explain", &text, &err), 0);
     const char *loud = strstr(text, "\n  loud"), *silent = strstr(text, "\n  silent");
     ck_assert(loud != NULL && silent != NULL);
     ck_assert_double_gt(strtod(loud + strlen("\n  loud"), NULL), 1);

@@ -56,7 +56,7 @@ END_TEST
 START_TEST(every_key_has_a_line_with_its_meaning)
 {
     char *text;
-    ck_assert_int_eq(ty_list_keys(NULL, &text, NULL), 0);
+    ck_assert_int_eq(ty_list("keys", NULL, &text, NULL), 0);
     static const char *const starts[] = {
         "\nrun.seed                          whole number from 0                   1 ",
         "\nrun.steps                         whole number 1 .. 1000                1 ",

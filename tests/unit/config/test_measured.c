@@ -44,7 +44,10 @@ static int load(struct folder *f, const char *cluster_keys, const char *set)
     snprintf(text, sizeof(text), "%s%s%s", HEAD, cluster_keys, REST);
     put(f, "run.yaml", text);
     f->err = (struct ty_err)TY_ERR_NONE;
-    return ty_config_load(&f->config, temp_dir_file(&f->dir, "run.yaml"), &set, set != NULL,
+    return ty_config_read(&f->config,
+                          &(struct ty_source){.path = temp_dir_file(&f->dir, "run.yaml"),
+                                              .sets = &set,
+                                              .n_sets = set != NULL},
                           &f->err);
 }
 
@@ -168,7 +171,7 @@ static char *described(struct folder *f, const char *keys)
     char *text;
     ck_assert_msg(load(f, keys, NULL) == 0, "%s", f->err.text);
     ck_assert_msg(ty_run_new(&run, f->config, &f->err) == 0, "%s", f->err.text);
-    ck_assert_int_eq(ty_run_describe(run, &text, &f->err), 0);
+    ck_assert_int_eq(ty_run_report(run, "check", &text, &f->err), 0);
     ty_run_free(run);
     ty_config_free(f->config);
     return text;

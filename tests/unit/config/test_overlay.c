@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
 

@@ -36,7 +36,8 @@ static void put(struct folder *f, const char *name, const char *text)
 static int load(struct folder *f)
 {
     f->err = (struct ty_err)TY_ERR_NONE;
-    return ty_config_load(&f->config, temp_dir_file(&f->dir, "run.yaml"), NULL, 0, &f->err);
+    return ty_config_read(&f->config,
+                          &(struct ty_source){.path = temp_dir_file(&f->dir, "run.yaml")}, &f->err);
 }
 
 static void plan(struct folder *f)
@@ -115,9 +116,13 @@ START_TEST(every_order_runs_on_any_shape_with_any_map)
                        i / 2, i % 2 == 1);
             plan(&f);
             f.config->run.contention = false; /* as the sweep */
-            ck_assert_msg(ty_run_execute(f.run, "events", &f.err) == 0, "%s", f.err.text);
+            ck_assert_msg(ty_run_execute(f.run, &(struct ty_execute_options){.engine = "events"},
+                                         &f.err) == 0,
+                          "%s", f.err.text);
             const ty_ps makespan = f.run->timeline.makespan;
-            ck_assert_msg(ty_run_execute(f.run, "sweep", &f.err) == 0, "%s", f.err.text);
+            ck_assert_msg(
+                ty_run_execute(f.run, &(struct ty_execute_options){.engine = "sweep"}, &f.err) == 0,
+                "%s", f.err.text);
             ck_assert_uint_eq(makespan, f.run->timeline.makespan);
             bytes = i == 0 ? all_traffic(f.run) : bytes;
             ck_assert_double_eq_tol(all_traffic(f.run), bytes, 1e-9 * bytes);

@@ -22,7 +22,8 @@ static struct ty_config *read_with(const char *text, const char *const *sets, si
     FILE *out = fopen(path, "w");
     ck_assert(out != NULL && fputs(text, out) >= 0 && fclose(out) == 0);
     ty_err_init(err);
-    (void)ty_config_load(&config, path, sets, n, err);
+    (void)ty_config_read(&config, &(struct ty_source){.path = path, .sets = sets, .n_sets = n},
+                         err);
     temp_dir_remove(&dir);
     return config;
 }
@@ -169,7 +170,8 @@ static uint32_t check_rows(const char *text, uint32_t n)
         struct ty_config *whole = NULL, *row = NULL;
         ty_err_init(&err);
         ty_err_init(&own);
-        const int rc = ty_config_load(&whole, path, sets, 2 + n_more, &err);
+        const int rc = ty_config_read(
+            &whole, &(struct ty_source){.path = path, .sets = sets, .n_sets = 2 + n_more}, &err);
         const int rc2 = ty_config_bases_read(&row, bases, sets + 2, n_more, &own);
         ck_assert_int_eq(rc, rc2);
         ck_assert_str_eq(err.text, own.text);

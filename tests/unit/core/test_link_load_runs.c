@@ -207,9 +207,11 @@ START_TEST(load_is_found_once_for_every_execution)
     const struct ty_link_load *load;
     ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
     ck_assert(load->n_speed_changes == 0);
-    ck_assert_int_eq(ty_run_execute(q.run, "events", &err), 0);
+    ck_assert_int_eq(ty_run_execute(q.run, &(struct ty_execute_options){.engine = "events"}, &err),
+                     0);
     q.config->run.contention = true;
-    ck_assert_int_eq(ty_run_execute(q.run, "events", &err), 0);
+    ck_assert_int_eq(ty_run_execute(q.run, &(struct ty_execute_options){.engine = "events"}, &err),
+                     0);
     ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
     const struct ty_speed_change *changes = load->speed_change;
     ck_assert(load->n_speed_changes > 0);

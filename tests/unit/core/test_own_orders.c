@@ -35,7 +35,8 @@ static void job_make(struct job *job, uint32_t p, uint32_t m)
     FILE *file = fopen(path, "w");
     ck_assert(file != NULL && fputs(yaml, file) >= 0 && fclose(file) == 0);
     *job = (struct job){.config = NULL};
-    ck_assert_msg(ty_config_load(&job->config, path, NULL, 0, &err) == 0, "%s", err.text);
+    ck_assert_msg(ty_config_read(&job->config, &(struct ty_source){.path = path}, &err) == 0, "%s",
+                  err.text);
     temp_dir_remove(&dir);
 }
 
@@ -86,7 +87,8 @@ static void look_at(struct job *job, const char *text, struct tally *tally)
     const int expected = o.n_stuck > 0 ? TY_EDEADLOCK : job->own.fault != NULL ? TY_EINPUT : 0;
     for (size_t e = 0; e < TY_COUNT(engines); e++) {
         err = (struct ty_err)TY_ERR_NONE;
-        const int rc = ty_run_execute(run, engines[e], &err);
+        const int rc =
+            ty_run_execute(run, &(struct ty_execute_options){.engine = engines[e]}, &err);
         const char *report = report_of(err.text);
         ck_assert_msg(rc == expected, "%s: %d, not %d\n%s%s", engines[e], rc, expected, text,
                       err.text);

@@ -135,8 +135,11 @@ START_TEST(a_point_is_the_run_file_with_its_values)
         for (size_t k = 0; k < 12; k++) {
             sets[k] = set[k];
         }
-        ck_assert_msg(ty_config_load(&whole, m.base->docs[0].file, sets, 12, &m.err) == 0, "%s",
-                      m.err.text);
+        ck_assert_msg(ty_config_read(&whole,
+                                     &(struct ty_source){
+                                         .path = m.base->docs[0].file, .sets = sets, .n_sets = 12},
+                                     &m.err) == 0,
+                      "%s", m.err.text);
         ck_assert_int_eq(ty_plan_apply(&m.space, &m.space.point[i], &c, &m.err), 0);
         ck_assert_uint_eq(ty_config_digest(&c), ty_config_digest(whole));
         ck_assert_str_eq(c.layout.framework.preset, whole->layout.framework.preset);

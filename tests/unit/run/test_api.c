@@ -2,7 +2,7 @@
  * nothing is handed out on failure. */
 #include <string.h>
 
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
@@ -13,8 +13,8 @@ static const char yaml[] = "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
 START_TEST(options_may_be_left_out)
 {
     struct quick_run q = quick_run(yaml, NULL, NULL);
-    const struct ty_diff_run runs[] = {{q.run, NULL, "a"}, {q.run, NULL, "b"}};
-    const struct ty_page_run page = {.run = q.run, .name = "a"};
+    const struct ty_shown_run runs[] = {{.run = q.run, .name = "a"}, {.run = q.run, .name = "b"}};
+    const struct ty_shown_run page = {.run = q.run, .name = "a"};
     struct ty_err *err = ty_err_new();
     char *text = NULL;
     double bytes;
@@ -86,7 +86,8 @@ START_TEST(an_engine_that_there_is_not_leaves_the_run_as_it_was)
     struct quick_run q = quick_run(yaml, NULL, NULL);
     double before, after;
     ck_assert_int_eq(ty_run_figure(q.run, "step_time_s", &before, NULL), 0);
-    ck_assert_int_lt(ty_run_execute(q.run, "steam", NULL), 0);
+    ck_assert_int_lt(ty_run_execute(q.run, &(struct ty_execute_options){.engine = "steam"}, NULL),
+                     0);
     ck_assert_int_eq(ty_run_figure(q.run, "step_time_s", &after, NULL), 0);
     ck_assert(before > 0 && before == after);
     quick_run_free(&q);
@@ -102,20 +103,21 @@ START_TEST(a_word_ends_executions_and_what_they_are_made_of)
     double before, after;
     char *text;
     ck_assert_int_eq(ty_run_figure(q.run, "step_time_s", &before, NULL), 0);
-    ty_run_stop(q.run, &stop);
-    ck_assert_int_eq(ty_run_execute(q.run, NULL, err), 0);
+    struct ty_execute_options options = {.stop = &stop};
+    ck_assert_int_eq(ty_run_execute(q.run, &options, err), 0);
     stop = 1;
-    ck_assert_int_lt(ty_run_explain(q.run, &text, err), 0);
+    ck_assert_int_lt(ty_run_report(q.run, "explain", &text, err), 0);
     ck_assert_ptr_null(text);
     for (size_t i = 0; i < 2; i++) {
         ty_err_clear(err);
-        ck_assert_int_lt(ty_run_execute(q.run, engines[i], err), 0);
+        options.engine = engines[i];
+        ck_assert_int_lt(ty_run_execute(q.run, &options, err), 0);
         ck_assert_int_eq(ty_err_exit_status(err), 3);
         ck_assert_ptr_nonnull(strstr(ty_err_text(err), "stopped before the step was executed"));
         ck_assert_int_lt(ty_run_figure(q.run, "step_time_s", &after, NULL), 0);
         ck_assert(!ty_run_halted(q.run));
     }
-    ty_run_stop(q.run, NULL);
+    stop = 0;
     ck_assert_int_eq(ty_run_execute(q.run, NULL, err), 0);
     ck_assert_int_eq(ty_run_figure(q.run, "step_time_s", &after, NULL), 0);
     ck_assert(before > 0 && before == after);
@@ -143,10 +145,10 @@ START_TEST(what_is_asked_too_early_is_refused_and_nothing_handed_out)
     struct ty_err *err = ty_err_new();
     double value;
     ck_assert_int_eq(ty_run_new(&run, q.config, err), 0);
-    const struct ty_diff_run runs[] = {{run, NULL, "a"}, {run, NULL, "b"}};
-    const struct ty_page_run page = {.run = run, .name = "a"};
+    const struct ty_shown_run runs[] = {{.run = run, .name = "a"}, {.run = run, .name = "b"}};
+    const struct ty_shown_run page = {.run = run, .name = "a"};
     REFUSED(ty_run_report(run, "table", &text, err), text);
-    REFUSED(ty_run_explain(run, &text, err), text);
+    REFUSED(ty_run_report(run, "explain", &text, err), text);
     REFUSED(ty_run_trace(run, "csv:null:", NULL, &text, err), text);
     REFUSED(ty_run_page(&page, 1, "null:", NULL, &text, err), text);
     REFUSED(ty_diff_report(runs, 2, "table", &text, err), text);
@@ -171,11 +173,11 @@ START_TEST(what_is_not_there_is_not_handed_out)
     struct ty_config *config;
     struct ty_recording *recording;
     char *text, *other = POISON;
-    REFUSED(ty_config_load(&config, missing, NULL, 0, NULL), config);
+    REFUSED(ty_config_read(&config, &(struct ty_source){.path = missing}, NULL), config);
     REFUSED(ty_recording_read(&recording, missing, NULL), recording);
     REFUSED(ty_schedule_show(&schedule, &text, NULL), text);
     REFUSED(ty_schedule_compare(&schedule, &text, NULL), text);
-    REFUSED(ty_list("no such list", &text, NULL), text);
+    REFUSED(ty_list("no such list", NULL, &text, NULL), text);
     REFUSED(ty_calibrate(&calibrate, &text, &other, NULL), text);
     ck_assert_ptr_null(other);
     other = POISON;

@@ -28,7 +28,7 @@ static char *explain(const char *const *sets)
     struct quick_run q = quick_run(small, NULL, sets);
     char *text = NULL;
     struct ty_err err = TY_ERR_NONE;
-    ck_assert_msg(ty_run_explain(q.run, &text, &err) == 0, "%s", err.text);
+    ck_assert_msg(ty_run_report(q.run, "explain", &text, &err) == 0, "%s", err.text);
     quick_run_free(&q);
     return text;
 }

@@ -163,7 +163,9 @@ static ty_ps play(struct job *job, const char *more)
     struct ty_err *err = ty_err_new();
     ty_ps makespan = 0;
     job->set[job->n] = more;
-    if (ty_config_load(&config, path, job->set, job->n + 1, err) == 0 &&
+    if (ty_config_read(&config,
+                       &(struct ty_source){.path = path, .sets = job->set, .n_sets = job->n + 1},
+                       err) == 0 &&
         ty_run_new(&run, config, err) == 0) {
         ck_assert_msg(ty_run_execute(run, NULL, err) == 0, "%s", ty_err_text(err));
         makespan = run->timeline.makespan;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/base/noise.h"
+#include "sim/cli_api.h"
 #include "sim/run/figures.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
@@ -111,14 +112,18 @@ static bool demand_equal(const char *path, const struct drawn *d, uint64_t seed)
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
     bool once = false;
-    int rc = ty_config_load(&config, path, (const char *const *)d->set, d->n, err);
+    int rc = ty_config_read(
+        &config,
+        &(struct ty_source){.path = path, .sets = (const char *const *)d->set, .n_sets = d->n},
+        err);
     if (rc == 0) {
         rc = ty_run_new(&run, config, err);
     }
     ck_assert_msg(rc == 0 || ty_err_exit_status(err) <= 3, "%s", ty_err_text(err));
     if (rc == 0 && ty_run_execute(run, NULL, err) == 0) {
         char *all = report_of(run, "json", err);
-        ck_assert_int_eq(ty_run_execute_figures(run, NULL, err), 0);
+        ck_assert_int_eq(ty_run_execute(run, &(struct ty_execute_options){.figures = true}, err),
+                         0);
         char *one = report_of(run, "json", err);
         ck_assert_msg(strcmp(all, one) == 0, "seed %u", (unsigned)seed);
         once = run->all.program->n_ranks < run->lowered.program.n_ranks;
@@ -193,7 +198,10 @@ START_TEST(a_window_of_ranks_tells_the_figures_of_all)
         struct ty_err *err = ty_err_new();
         struct ty_config *config = NULL;
         const char *path = write_file(&dir, d.yaml);
-        const int rc = ty_config_load(&config, path, (const char *const *)d.set, d.n, err);
+        const int rc = ty_config_read(
+            &config,
+            &(struct ty_source){.path = path, .sets = (const char *const *)d.set, .n_sets = d.n},
+            err);
         struct ty_run *all = rc == 0 ? folded(config, false, err) : NULL;
         struct ty_run *some = rc == 0 ? folded(config, true, err) : NULL;
         ck_assert_msg((all == NULL) == (some == NULL), "seed %u", (unsigned)seed);
@@ -253,11 +261,15 @@ START_TEST(a_window_of_ranks_tells_the_reports_of_all)
         struct ty_config *config = NULL;
         struct ty_run *all = NULL, *some = NULL;
         const char *path = write_file(&dir, d.yaml);
-        int rc = ty_config_load(&config, path, (const char *const *)d.set, d.n, err);
+        int rc = ty_config_read(
+            &config,
+            &(struct ty_source){.path = path, .sets = (const char *const *)d.set, .n_sets = d.n},
+            err);
         rc = rc < 0 ? rc : ty_run_new(&all, config, err);
         if (rc == 0 && ty_run_execute(all, NULL, err) == 0) {
             ck_assert_int_eq(ty_run_outline(&some, config, err), 0);
-            ck_assert_int_eq(ty_run_execute_figures(some, NULL, err), 0);
+            ck_assert_int_eq(
+                ty_run_execute(some, &(struct ty_execute_options){.figures = true}, err), 0);
             demand_same_reports(all, some, seed, err);
             windows += some->lowered.window.times > 1;
         }
@@ -280,15 +292,16 @@ START_TEST(an_outline_is_described_and_executed_as_a_plan_of_all)
     struct ty_run *all, *some;
     char *text[2];
     temp_dir_make(&dir);
-    ck_assert_int_eq(ty_config_load(&config, write_file(&dir, yaml), NULL, 0, err), 0);
+    ck_assert_int_eq(
+        ty_config_read(&config, &(struct ty_source){.path = write_file(&dir, yaml)}, err), 0);
     ck_assert_int_eq(ty_run_new(&all, config, err), 0);
     ck_assert_int_eq(ty_run_outline(&some, config, err), 0);
     ck_assert_uint_gt(some->lowered.window.times, 1);
-    ck_assert_int_eq(ty_run_describe(all, &text[0], err), 0);
-    ck_assert_int_eq(ty_run_describe(some, &text[1], err), 0);
+    ck_assert_int_eq(ty_run_report(all, "check", &text[0], err), 0);
+    ck_assert_int_eq(ty_run_report(some, "check", &text[1], err), 0);
     ck_assert_str_eq(text[0], text[1]);
     ty_text_free(text[0]);
-    ck_assert_int_lt(ty_run_traffic(some, &text[0], err), 0);
+    ck_assert_int_lt(ty_run_report(some, "traffic", &text[0], err), 0);
     ck_assert_int_lt(ty_run_trace_check(some, "csv:null:", NULL, err), 0);
     ck_assert_int_eq(ty_run_execute(all, NULL, err), 0);
     ck_assert_int_eq(ty_run_execute(some, NULL, err), 0);
@@ -313,14 +326,15 @@ START_TEST(what_shows_single_ranks_says_that_it_needs_all)
     struct ty_tasks *tasks;
     char *text;
     temp_dir_make(&dir);
-    ck_assert_int_eq(ty_config_load(&config, write_file(&dir, yaml), NULL, 0, err), 0);
+    ck_assert_int_eq(
+        ty_config_read(&config, &(struct ty_source){.path = write_file(&dir, yaml)}, err), 0);
     ck_assert_int_eq(ty_run_new(&run, config, err), 0);
-    ck_assert_int_eq(ty_run_execute_figures(run, NULL, err), 0);
+    ck_assert_int_eq(ty_run_execute(run, &(struct ty_execute_options){.figures = true}, err), 0);
     ck_assert_uint_eq(run->all.program->n_ranks, 1);
     ck_assert_int_lt(ty_run_trace(run, "csv:null:", NULL, NULL, err), 0);
     ck_assert_ptr_nonnull(strstr(ty_err_text(err), "a trace needs every rank"));
     ck_assert_int_lt(ty_run_tasks(run, NULL, &tasks, err), 0);
-    ck_assert_int_lt(ty_run_explain(run, &text, err), 0);
+    ck_assert_int_lt(ty_run_report(run, "explain", &text, err), 0);
     ck_assert_int_eq(ty_run_execute(run, NULL, err), 0);
     ck_assert_int_eq(ty_run_tasks(run, NULL, &tasks, err), 0);
     ty_tasks_free(tasks);

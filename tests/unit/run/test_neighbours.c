@@ -186,7 +186,7 @@ START_TEST(threads_change_nothing)
     for (uint32_t i = 0; i < 2; i++) {
         struct quick_run q = quick_run(piped, NULL, SETS("run.jitter=3 %"));
         ty_run_threads(q.run, i == 0 ? 1 : 7);
-        ck_assert_int_eq(ty_run_explain(q.run, &text[i], NULL), 0);
+        ck_assert_int_eq(ty_run_report(q.run, "explain", &text[i], NULL), 0);
         quick_run_free(&q);
     }
     ck_assert_str_eq(text[0], text[1]);

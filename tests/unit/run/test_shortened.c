@@ -29,7 +29,8 @@ static struct ty_run *plan(struct ty_config **config, const char *const *sets, s
 {
     struct ty_run *run = NULL;
     *config = NULL;
-    if (ty_config_load(config, path, sets, n, NULL) < 0 ||
+    if (ty_config_read(config, &(struct ty_source){.path = path, .sets = sets, .n_sets = n}, NULL) <
+            0 ||
         ty_run_plan(&run, *config, NULL, NULL) < 0) {
         ty_config_free(*config);
         return NULL;

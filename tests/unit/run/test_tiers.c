@@ -307,7 +307,7 @@ START_TEST(traffic_lists_what_goes_to_the_host)
 {
     struct quick_run q = quick_run(job, NULL, NULL);
     char *text = NULL;
-    ck_assert_int_eq(ty_run_traffic(q.run, &text, &err), 0);
+    ck_assert_int_eq(ty_run_report(q.run, "traffic", &text, &err), 0);
     ck_assert_ptr_nonnull(strstr(text, "d2h        gradients            1      16"));
     ck_assert_ptr_nonnull(strstr(text, "host links"));
     ck_assert_ptr_nonnull(strstr(text, "host memory"));

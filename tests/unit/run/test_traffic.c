@@ -176,7 +176,7 @@ START_TEST(what_climbs_is_listed_where_there_are_uplinks)
                                        NULL};
     struct quick_run q = quick_run(RUN, "sweep", sets);
     char *text, *down, *up, network[16], climbs[16], again[16], twice[16];
-    ck_assert_int_eq(ty_run_traffic(q.run, &text, &err), 0);
+    ck_assert_int_eq(ty_run_report(q.run, "traffic", &text, &err), 0);
     in_all(text, "\n  dp ", "leaf uplinks", climbs);
     ck_assert_str_eq(climbs, "");
     in_all(text, "\n  pp ", "network", network);
@@ -185,11 +185,11 @@ START_TEST(what_climbs_is_listed_where_there_are_uplinks)
                                                 * ranks x 20 MiB */
     ck_assert_str_eq(climbs, network);
     scale_uses(&q, false, 3);
-    ck_assert_int_eq(ty_run_traffic(q.run, &down, &err), 0);
+    ck_assert_int_eq(ty_run_report(q.run, "traffic", &down, &err), 0);
     in_all(down, "\n  pp ", "leaf uplinks", again);
     ck_assert_str_eq(again, climbs);
     scale_uses(&q, true, 2);
-    ck_assert_int_eq(ty_run_traffic(q.run, &up, &err), 0);
+    ck_assert_int_eq(ty_run_report(q.run, "traffic", &up, &err), 0);
     in_all(up, "\n  pp ", "leaf uplinks", twice);
     ck_assert_str_eq(twice, "    40.0 GiB");
     ty_text_free(text);
@@ -208,7 +208,7 @@ START_TEST(every_byte_between_nodes_climbs_where_each_has_a_leaf)
         "layout.pipeline=1",        "layout.zero=3",       NULL};
     struct quick_run q = quick_run(RUN, "sweep", sets);
     char *text, network[16], climbs[16];
-    ck_assert_int_eq(ty_run_traffic(q.run, &text, &err), 0);
+    ck_assert_int_eq(ty_run_report(q.run, "traffic", &text, &err), 0);
     in_all(text, "\n  dp ", "network", network);
     in_all(text, "\n  dp ", "leaf uplinks", climbs);
     ck_assert_str_ne(network, "");

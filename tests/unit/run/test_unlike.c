@@ -136,7 +136,8 @@ START_TEST(one_member_of_each_stage_tells_of_all)
         const struct ty_stats whole = q.run->stats;
         struct ty_figures figures;
         ck_assert_uint_eq(q.run->timeline.program->n_ranks, 16);
-        ck_assert_int_eq(ty_run_execute_figures(q.run, NULL, err), 0);
+        ck_assert_int_eq(ty_run_execute(q.run, &(struct ty_execute_options){.figures = true}, err),
+                         0);
         ck_assert_uint_eq(q.run->timeline.program->n_ranks, 3);
         ty_run_figures(q.run, &figures);
         ck_assert_double_eq(figures.step_s, q.figures.step_s);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/trainyard.h"
+#include "sim/cli_api.h"
 #include "tests/unit/suite.h"
 
 static const char own[] = "rank 0: F0.0 B0.0\nrank 1: F0.1 B0.1\n";

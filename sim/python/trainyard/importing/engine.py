@@ -35,14 +35,14 @@ def huggingface(path: str) -> Tuple[str, str]:
 def preset(what: str, name: str) -> str:
     """Of "clusters" or "models", as a section of a run file; "" where there is none."""
     try:
-        return _texts(c.lib.ty_list_preset, c.encode(what), c.encode(name))[0]
+        return _texts(c.lib.ty_list, c.encode(what), c.encode(name))[0]
     except Refused:
         return ""
 
 
 def key_names() -> List[str]:
     """All keys of a run file, in the order of its sections."""
-    return [line.split(" ", 1)[0] for line in _texts(c.lib.ty_list_keys, None)[0].splitlines()]
+    return [line.split(" ", 1)[0] for line in _texts(c.lib.ty_list, b"keys", None)[0].splitlines()]
 
 
 def check_overlay(name: str, text: str) -> None:
