@@ -112,7 +112,7 @@ DATASETS = [
           source="github.com/yanring/Megatron-MoE-ModelZoo; arXiv 2603.07685, table 11",
           role="framework.expert_floor, on one row; cluster.derate",
           notes="Qwen3 235B, routing forced to be balanced."),
-    steps("modelzoo, real routing", of("ModelZoo", real=True), machine="256 H100",
+    steps("modelzoo, real routing", of("ModelZoo", real=True), machine="256 H100", slow=True,
           role="run.routing",
           source="github.com/yanring/Megatron-MoE-ModelZoo",
           notes="The pairs of four of the rows above, with the loads of a real router; how uneven "
@@ -135,7 +135,7 @@ DATASETS = [
           source="arXiv 2504.14960, tables 3 and 4",
           notes="Mixtral 8x22B with tokens dropped. Only MFU is printed; attention is counted by "
                 "half. Seven chunks are a guess: layers divide so."),
-    steps("deepseek-v3", of("arXiv 2412"), machine="2048 H800",
+    steps("deepseek-v3", of("arXiv 2412"), machine="2048 H800", slow=True,
           base=base("preset: dgx-h800", "attention: flash3", "", "preset: deepseek, dispatch_dtype: fp8"),
           source="arXiv 2505.09343, table 4; arXiv 2412.19437", role="cluster.derate",
           notes="Stages, schedule, dispatch and types as published. That biases keep routers within "
