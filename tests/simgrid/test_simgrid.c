@@ -77,7 +77,7 @@ static void compare(struct sg_island *ours, uint32_t n)
 }
 
 /* One after the other on a link of 10 GB/s: 1 s alone, 2 s at half speed, 1 s alone. */
-START_TEST(two_overlapping_messages_end_as_computed_by_hand)
+TEST(two_overlapping_messages_end_as_computed_by_hand)
 {
     static struct sg_island island = {
         .capacity_Bps = {10e9},
@@ -90,11 +90,10 @@ START_TEST(two_overlapping_messages_end_as_computed_by_hand)
     ck_assert_double_eq_tol(island.finish_s[0], 4, 1e-9);
     ck_assert_double_eq_tol(island.finish_s[1], 5, 1e-9);
 }
-END_TEST
 
 static struct sg_island islands[N_ISLANDS];
 
-START_TEST(messages_of_equal_weight_end_at_the_same_times)
+TEST(messages_of_equal_weight_end_at_the_same_times)
 {
     state = 1;
     for (uint32_t i = 0; i < N_ISLANDS; i++) {
@@ -102,9 +101,8 @@ START_TEST(messages_of_equal_weight_end_at_the_same_times)
     }
     compare(islands, N_ISLANDS);
 }
-END_TEST
 
-START_TEST(messages_weighted_by_latency_end_at_the_same_times)
+TEST(messages_weighted_by_latency_end_at_the_same_times)
 {
     state = 2;
     for (uint32_t i = 0; i < N_ISLANDS; i++) {
@@ -112,8 +110,5 @@ START_TEST(messages_weighted_by_latency_end_at_the_same_times)
     }
     compare(islands, N_ISLANDS);
 }
-END_TEST
 
-TY_SUITE("simgrid", two_overlapping_messages_end_as_computed_by_hand,
-         messages_of_equal_weight_end_at_the_same_times,
-         messages_weighted_by_latency_end_at_the_same_times)
+TY_SUITE("simgrid")

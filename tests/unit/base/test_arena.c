@@ -6,7 +6,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(memory_is_zeroed_and_aligned)
+TEST(memory_is_zeroed_and_aligned)
 {
     struct ty_arena arena = {0};
     static const size_t sizes[] = {1, 15, 16, 17, 63, 64, 65, 1000, 16384, 16385, 70000, 1 << 20};
@@ -21,9 +21,8 @@ START_TEST(memory_is_zeroed_and_aligned)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(large_pieces_do_not_waste_the_current_chunk)
+TEST(large_pieces_do_not_waste_the_current_chunk)
 {
     struct ty_arena arena = {0};
     const char *before = ty_arena_alloc(&arena, 16, 1);
@@ -32,9 +31,8 @@ START_TEST(large_pieces_do_not_waste_the_current_chunk)
     ck_assert_ptr_eq(after, before + 16);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(overflow_gives_null)
+TEST(overflow_gives_null)
 {
     struct ty_arena arena = {0};
     ck_assert_ptr_null(ty_arena_alloc(&arena, SIZE_MAX / 2, 3));
@@ -43,9 +41,8 @@ START_TEST(overflow_gives_null)
     ck_assert_ptr_nonnull(ty_arena_alloc(&arena, 0, 8));
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(total_counts_and_release_makes_it_usable_again)
+TEST(total_counts_and_release_makes_it_usable_again)
 {
     struct ty_arena arena = {0};
     ck_assert_ptr_nonnull(ty_arena_array(&arena, double, 100000));
@@ -58,7 +55,5 @@ START_TEST(total_counts_and_release_makes_it_usable_again)
     ck_assert_str_eq(ty_arena_strndup(&arena, "abcdef", 3), "abc");
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("arena", memory_is_zeroed_and_aligned, large_pieces_do_not_waste_the_current_chunk,
-         overflow_gives_null, total_counts_and_release_makes_it_usable_again)
+TY_SUITE("arena")

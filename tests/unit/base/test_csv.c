@@ -22,7 +22,7 @@ static int load(struct ty_csv *csv, const char *bytes, size_t n, struct ty_arena
     return rc;
 }
 
-START_TEST(a_byte_of_nothing_is_refused_where_it_stands)
+TEST(a_byte_of_nothing_is_refused_where_it_stands)
 {
     static const char bytes[] = "name,value\none,1\ntwo,2\0000\n";
     struct ty_arena arena = {0};
@@ -34,10 +34,9 @@ START_TEST(a_byte_of_nothing_is_refused_where_it_stands)
     ck_assert_str_eq(said, "t.csv:3:6: a control character (byte 0x00); remove it");
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* What spreadsheets export, and what was never a table: one message that says so. */
-START_TEST(a_file_of_another_kind_is_told_as_what_it_is)
+TEST(a_file_of_another_kind_is_told_as_what_it_is)
 {
     static const struct {
         const char *bytes;
@@ -69,10 +68,9 @@ START_TEST(a_file_of_another_kind_is_told_as_what_it_is)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* A name in quotes is what it is, and cells may have semicolons. */
-START_TEST(semicolons_inside_cells_are_text)
+TEST(semicolons_inside_cells_are_text)
 {
     static const char *const texts[] = {"\"a;b\"\n1\n", "a,b\n1;2,3\n", "a\n1;2\n"};
     for (size_t i = 0; i < TY_COUNT(texts); i++) {
@@ -83,10 +81,9 @@ START_TEST(semicolons_inside_cells_are_text)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* Else the first column would be one of an unknown name. */
-START_TEST(a_byte_order_mark_is_no_part_of_a_name)
+TEST(a_byte_order_mark_is_no_part_of_a_name)
 {
     static const char bytes[] = "\xEF\xBB\xBFname,value\r\none,1\r\n";
     struct ty_arena arena = {0};
@@ -99,8 +96,5 @@ START_TEST(a_byte_order_mark_is_no_part_of_a_name)
     ck_assert(at.line == 2 && at.col == 5);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("csv", a_byte_of_nothing_is_refused_where_it_stands,
-         a_file_of_another_kind_is_told_as_what_it_is, semicolons_inside_cells_are_text,
-         a_byte_order_mark_is_no_part_of_a_name)
+TY_SUITE("csv")

@@ -14,7 +14,7 @@ static struct ty_curve curve_of(struct ty_arena *arena, const double *x, const d
     return curve;
 }
 
-START_TEST(a_power_of_x_is_met_between_its_points)
+TEST(a_power_of_x_is_met_between_its_points)
 {
     static const double x[] = {1, 3, 10, 200, 1e5};
     struct ty_arena arena = {0};
@@ -30,9 +30,8 @@ START_TEST(a_power_of_x_is_met_between_its_points)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(noise_is_met_and_never_overshot)
+TEST(noise_is_met_and_never_overshot)
 {
     static const double x[] = {8, 16, 32, 64, 128, 256, 512};
     static const double y[] = {20, 19, 21, 21, 90, 95, 300};
@@ -50,9 +49,8 @@ START_TEST(noise_is_met_and_never_overshot)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(outside_the_ends_hold)
+TEST(outside_the_ends_hold)
 {
     static const double x[] = {10, 20}, y[] = {3, 5};
     struct ty_arena arena = {0};
@@ -64,10 +62,9 @@ START_TEST(outside_the_ends_hold)
     ck_assert_double_eq_tol(ty_curve_at(&point, 15), 3, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* 10^15 and its successors are different numbers of bytes and one logarithm. */
-START_TEST(points_too_near_to_be_told_apart_are_one)
+TEST(points_too_near_to_be_told_apart_are_one)
 {
     static const double x[] = {1e3, 1e15, 1e15 + 1, 1e15 + 2, 1e18}, y[] = {1, 5, 6, 7, 9};
     struct ty_arena arena = {0};
@@ -78,7 +75,5 @@ START_TEST(points_too_near_to_be_told_apart_are_one)
     ck_assert_double_eq_tol(ty_curve_at(&pair, 1e15), 5, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("curve", points_too_near_to_be_told_apart_are_one, a_power_of_x_is_met_between_its_points,
-         noise_is_met_and_never_overshot, outside_the_ends_hold)
+TY_SUITE("curve")

@@ -6,7 +6,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(a_message_is_a_line_and_its_code_comes_back)
+TEST(a_message_is_a_line_and_its_code_comes_back)
 {
     struct ty_err err = TY_ERR_NONE;
     ck_assert_int_eq(ty_fail(&err, TY_EINPUT, "%s is wrong", "this"), TY_EINPUT);
@@ -17,9 +17,8 @@ START_TEST(a_message_is_a_line_and_its_code_comes_back)
     ck_assert_uint_eq(err.len, strlen(err.text));
     ck_assert_int_eq(ty_fail(NULL, TY_ELIMIT, "nobody listens"), TY_ELIMIT);
 }
-END_TEST
 
-START_TEST(every_code_has_its_exit_status_and_name)
+TEST(every_code_has_its_exit_status_and_name)
 {
     static const struct {
         int code, status;
@@ -42,9 +41,8 @@ START_TEST(every_code_has_its_exit_status_and_name)
         ck_assert_str_eq(ty_code_name(rows[i].code), rows[i].name);
     }
 }
-END_TEST
 
-START_TEST(the_caret_stands_under_the_place)
+TEST(the_caret_stands_under_the_place)
 {
     static const struct {
         struct ty_place at;
@@ -72,9 +70,8 @@ START_TEST(the_caret_stands_under_the_place)
         ck_assert_str_eq(err.text, rows[i].text);
     }
 }
-END_TEST
 
-START_TEST(long_lines_are_cut_around_the_place)
+TEST(long_lines_are_cut_around_the_place)
 {
     char source[400], expected[400];
     memset(source, 'x', sizeof(source));
@@ -87,17 +84,15 @@ START_TEST(long_lines_are_cut_around_the_place)
                    source, source, "");
     ck_assert_str_eq(err.text, expected);
 }
-END_TEST
 
-START_TEST(control_characters_never_come_out)
+TEST(control_characters_never_come_out)
 {
     struct ty_err err = TY_ERR_NONE;
     ty_fail(&err, TY_EINPUT, "a\x1b[31mb\tc\x7f");
     ck_assert_str_eq(err.text, "a?[31mb c?");
 }
-END_TEST
 
-START_TEST(twenty_messages_are_kept_and_the_rest_is_counted)
+TEST(twenty_messages_are_kept_and_the_rest_is_counted)
 {
     struct ty_err err = TY_ERR_NONE;
     for (int i = 1; i <= 21; i++) {
@@ -112,9 +107,8 @@ START_TEST(twenty_messages_are_kept_and_the_rest_is_counted)
     ck_assert_ptr_nonnull(strstr(err.text, "message 20\n2 more errors, not shown"));
     ck_assert_uint_lt(err.len, strlen(err.text));
 }
-END_TEST
 
-START_TEST(a_full_buffer_drops_whole_messages)
+TEST(a_full_buffer_drops_whole_messages)
 {
     struct ty_err err = TY_ERR_NONE;
     char *large = calloc(1, 9000);
@@ -128,9 +122,8 @@ START_TEST(a_full_buffer_drops_whole_messages)
     ck_assert_uint_lt(strlen(err.text), sizeof(err.text));
     ck_assert_str_eq(err.text + err.len, "\n3 more errors, not shown");
 }
-END_TEST
 
-START_TEST(a_hint_goes_below_the_last_message)
+TEST(a_hint_goes_below_the_last_message)
 {
     struct ty_err err = TY_ERR_NONE;
     ty_hint(&err, "without a message there is no hint");
@@ -140,9 +133,8 @@ START_TEST(a_hint_goes_below_the_last_message)
     ty_hint(NULL, "nobody");
     ck_assert_str_eq(err.text, "wrong\nhint: try that");
 }
-END_TEST
 
-START_TEST(the_nearest_word_is_a_likely_misspelling)
+TEST(the_nearest_word_is_a_likely_misspelling)
 {
     static const char *const names[] = {
         "nodes",    NULL,          "nic_bandwidth",  "1f1b", "gpipe",  "data",   "zero",
@@ -184,10 +176,5 @@ START_TEST(the_nearest_word_is_a_likely_misspelling)
     longest[199] = '\0';
     ck_assert_ptr_null(ty_nearest(longest, names, TY_COUNT(names)));
 }
-END_TEST
 
-TY_SUITE("err", a_message_is_a_line_and_its_code_comes_back,
-         every_code_has_its_exit_status_and_name, the_caret_stands_under_the_place,
-         long_lines_are_cut_around_the_place, control_characters_never_come_out,
-         twenty_messages_are_kept_and_the_rest_is_counted, a_full_buffer_drops_whole_messages,
-         a_hint_goes_below_the_last_message, the_nearest_word_is_a_likely_misspelling)
+TY_SUITE("err")

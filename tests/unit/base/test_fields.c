@@ -138,7 +138,7 @@ static int apply(struct fixture *f, const char *text)
     return ty_section_apply(&f->section, &source, f->doc.root, &f->arena, &f->err);
 }
 
-START_TEST(every_type_is_read)
+TEST(every_type_is_read)
 {
     struct fixture f;
     start(&f);
@@ -165,9 +165,8 @@ START_TEST(every_type_is_read)
     ck_assert_str_eq(f.sample.trace.item[1], "csv:y");
     ty_arena_release(&f.arena);
 }
-END_TEST
 
-START_TEST(blank_words_clear_and_a_list_of_one_needs_no_brackets)
+TEST(blank_words_clear_and_a_list_of_one_needs_no_brackets)
 {
     struct fixture f;
     start(&f);
@@ -180,7 +179,6 @@ START_TEST(blank_words_clear_and_a_list_of_one_needs_no_brackets)
     ck_assert_str_eq(f.sample.trace.item[0], "chrome:x");
     ty_arena_release(&f.arena);
 }
-END_TEST
 
 /* One wrong line; the message without place and excerpt. */
 static const struct {
@@ -265,7 +263,7 @@ static const struct {
     {"colour: \"a\\nb\"", "f:1:9: ", "s.colour: unknown word (a b); write one of red, green, blue"},
 };
 
-START_TEST(every_mistake_has_its_message)
+TEST(every_mistake_has_its_message)
 {
     for (size_t i = 0; i < TY_COUNT(wrong); i++) {
         struct fixture f;
@@ -283,9 +281,8 @@ START_TEST(every_mistake_has_its_message)
         ty_arena_release(&f.arena);
     }
 }
-END_TEST
 
-START_TEST(all_mistakes_of_a_section_come_at_once)
+TEST(all_mistakes_of_a_section_come_at_once)
 {
     struct fixture f;
     start(&f);
@@ -303,9 +300,8 @@ START_TEST(all_mistakes_of_a_section_come_at_once)
     ck_assert_int_eq(f.sample.colour, RED);
     ty_arena_release(&f.arena);
 }
-END_TEST
 
-START_TEST(a_section_is_a_mapping)
+TEST(a_section_is_a_mapping)
 {
     struct fixture f;
     start(&f);
@@ -317,9 +313,8 @@ START_TEST(a_section_is_a_mapping)
                                  "lines below it\n    word\n    ^");
     ty_arena_release(&f.arena);
 }
-END_TEST
 
-START_TEST(defaults_fill_only_what_is_unset)
+TEST(defaults_fill_only_what_is_unset)
 {
     struct fixture f;
     start(&f);
@@ -335,9 +330,8 @@ START_TEST(defaults_fill_only_what_is_unset)
     ck_assert_ptr_null(f.sample.name);
     ty_arena_release(&f.arena);
 }
-END_TEST
 
-START_TEST(a_default_that_cannot_be_read_is_our_bug)
+TEST(a_default_that_cannot_be_read_is_our_bug)
 {
     static const struct ty_field broken[] = {
         {.key = "k", .type = TY_TYPE_UINT, .fallback = "many", .doc = "d"}};
@@ -353,9 +347,8 @@ START_TEST(a_default_that_cannot_be_read_is_our_bug)
                                "at least 0, such as 8\n    many\n    ^");
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(missing_keys_are_asked_for_once)
+TEST(missing_keys_are_asked_for_once)
 {
     struct fixture f;
     start(&f);
@@ -372,9 +365,8 @@ START_TEST(missing_keys_are_asked_for_once)
     ty_arena_release(&f.arena);
     ty_arena_release(&g.arena);
 }
-END_TEST
 
-START_TEST(values_are_written_as_users_write_them)
+TEST(values_are_written_as_users_write_them)
 {
     static const struct {
         const char *key, *text;
@@ -409,10 +401,9 @@ START_TEST(values_are_written_as_users_write_them)
     }
     ty_arena_release(&f.arena);
 }
-END_TEST
 
 /* Brackets or a plus, and a word of all of it where there is one. */
-START_TEST(a_set_is_the_words_that_are_in_it)
+TEST(a_set_is_the_words_that_are_in_it)
 {
     static const struct {
         const char *text, *written;
@@ -435,9 +426,8 @@ START_TEST(a_set_is_the_words_that_are_in_it)
         ty_arena_release(&f.arena);
     }
 }
-END_TEST
 
-START_TEST(origins_are_remembered)
+TEST(origins_are_remembered)
 {
     struct fixture f;
     char buf[100];
@@ -464,9 +454,8 @@ START_TEST(origins_are_remembered)
     ck_assert_str_eq(ty_origin_format(&command, buf, sizeof(buf)), "--set");
     ty_arena_release(&f.arena);
 }
-END_TEST
 
-START_TEST(a_preset_overrides_any_key_of_the_one_it_starts_from)
+TEST(a_preset_overrides_any_key_of_the_one_it_starts_from)
 {
     static const struct ty_preset presets[] = {{.name = "c", .base = "b", .text = "nodes: 3\n"},
                                                {.name = "b",
@@ -487,9 +476,8 @@ START_TEST(a_preset_overrides_any_key_of_the_one_it_starts_from)
                      "tensor_2: 1\ntensor: 2 # b\n  # and why\nnodes: 3\n");
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(booleans_have_the_spellings_of_the_core_schema)
+TEST(booleans_have_the_spellings_of_the_core_schema)
 {
     static const char *const texts[2][3] = {{"on: false\n", "on: False\n", "on: FALSE\n"},
                                             {"on: true\n", "on: True\n", "on: TRUE\n"}};
@@ -504,12 +492,5 @@ START_TEST(booleans_have_the_spellings_of_the_core_schema)
         }
     }
 }
-END_TEST
 
-TY_SUITE("fields", every_type_is_read, booleans_have_the_spellings_of_the_core_schema,
-         blank_words_clear_and_a_list_of_one_needs_no_brackets, every_mistake_has_its_message,
-         all_mistakes_of_a_section_come_at_once, a_section_is_a_mapping,
-         defaults_fill_only_what_is_unset, a_default_that_cannot_be_read_is_our_bug,
-         missing_keys_are_asked_for_once, values_are_written_as_users_write_them,
-         a_preset_overrides_any_key_of_the_one_it_starts_from, a_set_is_the_words_that_are_in_it,
-         origins_are_remembered)
+TY_SUITE("fields")

@@ -29,7 +29,7 @@ static bool has(const char *path, const char *text)
     return same;
 }
 
-START_TEST(a_file_takes_a_name)
+TEST(a_file_takes_a_name)
 {
     char folder[] = "/tmp/test_file.XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -51,6 +51,5 @@ START_TEST(a_file_takes_a_name)
     ck_assert(unlink("new") == 0 && unlink("name") == 0 && unlink("link") == 0);
     ck_assert(chdir("/") == 0 && rmdir(folder) == 0);
 }
-END_TEST
 
-TY_SUITE("file", a_file_takes_a_name)
+TY_SUITE("file")

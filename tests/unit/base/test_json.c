@@ -24,7 +24,7 @@ static const struct {
     {(double)NAN, "null"},
 };
 
-START_TEST(a_number_is_short_and_reads_back_equal)
+TEST(a_number_is_short_and_reads_back_equal)
 {
     char buf[TY_JSON_NUMBER];
     for (size_t i = 0; i < TY_COUNT(numbers); i++) {
@@ -34,9 +34,8 @@ START_TEST(a_number_is_short_and_reads_back_equal)
         }
     }
 }
-END_TEST
 
-START_TEST(strings_are_quoted_and_escaped)
+TEST(strings_are_quoted_and_escaped)
 {
     struct ty_text text = {0};
     ty_json_put(&text, "a \"b\" \\ \n \x01 \xC2\xB5s");
@@ -44,9 +43,8 @@ START_TEST(strings_are_quoted_and_escaped)
     ck_assert_str_eq(s, "\"a \\\"b\\\" \\\\ \\u000a \\u0001 \xC2\xB5s\"");
     free(s);
 }
-END_TEST
 
-START_TEST(what_is_not_shown_is_escaped_and_what_is_no_text_replaced)
+TEST(what_is_not_shown_is_escaped_and_what_is_no_text_replaced)
 {
     struct ty_text text = {0};
     ty_json_put(&text, "\xC2\x9B\x7F\xE2\x80\xAE|\xFF\xED\xA0\x80|\xF0\x9F\x98\x80\xC3");
@@ -55,7 +53,6 @@ START_TEST(what_is_not_shown_is_escaped_and_what_is_no_text_replaced)
                         "\\ufffd\"");
     free(s);
 }
-END_TEST
 
 /* An object of each kind of value, a list in rows and one of lines. */
 static void put_all(struct ty_json *j)
@@ -93,24 +90,19 @@ static void check_written(bool tight, const char *also, const char *expected)
     free(s);
 }
 
-START_TEST(commas_blanks_and_lines_are_the_writers)
+TEST(commas_blanks_and_lines_are_the_writers)
 {
     check_written(false, "",
                   "{\"text\": \"<a>\", \"none\": null, \"real\": 0.5, \"whole\": "
                   "18446744073709551615, \"rows\": [\n  1,\n  2],\n \"lines\": {\n   \"yes\": "
                   "true,\n   \"no\": {}\n }}");
 }
-END_TEST
 
-START_TEST(the_tight_style_has_lines_after_commas_only)
+TEST(the_tight_style_has_lines_after_commas_only)
 {
     check_written(true, "<>",
                   "{\"text\":\"\\u003ca\\u003e\",\"none\":null,\"real\":0.5,\"whole\":"
                   "18446744073709551615,\"rows\":[1,\n2],\n \"lines\":{\"yes\":true,\n\"no\":{}}}");
 }
-END_TEST
 
-TY_SUITE("json", commas_blanks_and_lines_are_the_writers,
-         the_tight_style_has_lines_after_commas_only,
-         what_is_not_shown_is_escaped_and_what_is_no_text_replaced,
-         a_number_is_short_and_reads_back_equal, strings_are_quoted_and_escaped)
+TY_SUITE("json")

@@ -8,7 +8,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(limits_of_control_groups_are_numbers_or_none)
+TEST(limits_of_control_groups_are_numbers_or_none)
 {
     ck_assert(ty_machine_limit("1073741824\n") == 1073741824.0);
     ck_assert(ty_machine_limit("max\n") == 0);                  /* version 2: none */
@@ -17,7 +17,6 @@ START_TEST(limits_of_control_groups_are_numbers_or_none)
     ck_assert(ty_machine_limit("") == 0);
     ck_assert(ty_machine_limit("-1\n") == 0);
 }
-END_TEST
 
 /* What the machine says under a limit, which is lifted again: sanitizers map terabytes. */
 static struct ty_machine_memory under(int resource, rlim_t bytes)
@@ -30,7 +29,7 @@ static struct ty_machine_memory under(int resource, rlim_t bytes)
     return memory;
 }
 
-START_TEST(the_least_limit_counts)
+TEST(the_least_limit_counts)
 {
     const double machine = ty_machine_memory().bytes;
     ck_assert(machine > 0 && machine < 1e18);
@@ -40,9 +39,8 @@ START_TEST(the_least_limit_counts)
     ck_assert(all.bytes == (double)half && strstr(all.of, "ulimit -v") != NULL);
     ck_assert(ty_machine_memory().bytes == machine);
 }
-END_TEST
 
-START_TEST(what_is_held_grows_with_what_is_touched)
+TEST(what_is_held_grows_with_what_is_touched)
 {
     const size_t n = (size_t)32 << 20;
     const double before = ty_machine_held();
@@ -55,7 +53,6 @@ START_TEST(what_is_held_grows_with_what_is_touched)
     ck_assert(ty_machine_held() > before + 0.9 * (double)n);
     free(memory);
 }
-END_TEST
 
 /* KiB of this process for which huge pages were asked: flag "hg" of /proc/self/smaps. */
 static size_t advised_KiB(void)
@@ -91,7 +88,7 @@ static size_t advised_for(size_t bytes)
     return advised;
 }
 
-START_TEST(huge_pages_are_asked_for_where_they_pay)
+TEST(huge_pages_are_asked_for_where_they_pay)
 {
     const size_t MiB = (size_t)1 << 20;
     if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) != 0) {
@@ -103,7 +100,5 @@ START_TEST(huge_pages_are_asked_for_where_they_pay)
     ck_assert_uint_ge(advised, (64 - 2) * 1024);
     ck_assert_uint_le(advised, 64 * 1024);
 }
-END_TEST
 
-TY_SUITE("machine", limits_of_control_groups_are_numbers_or_none, the_least_limit_counts,
-         what_is_held_grows_with_what_is_touched, huge_pages_are_asked_for_where_they_pay)
+TY_SUITE("machine")

@@ -7,7 +7,7 @@
 
 #define N 20000
 
-START_TEST(the_mixer_is_splitmix64)
+TEST(the_mixer_is_splitmix64)
 {
     /* The first output of splitmix64 from state 0: Vigna, splitmix64.c, prng.di.unimi.it. With
      * three further zero words the chain is mix(.. + gamma) applied four times. */
@@ -23,9 +23,8 @@ START_TEST(the_mixer_is_splitmix64)
     }
     ck_assert_uint_eq(ty_hash4(0, 0, 0, 0), h);
 }
-END_TEST
 
-START_TEST(every_word_and_its_position_matter)
+TEST(every_word_and_its_position_matter)
 {
     const uint64_t h = ty_hash4(1, 2, 3, 4);
     ck_assert_uint_eq(h, ty_hash4(1, 2, 3, 4));
@@ -34,9 +33,8 @@ START_TEST(every_word_and_its_position_matter)
     ck_assert_uint_ne(h, ty_hash4(1, 2, 4, 3));
     ck_assert_uint_ne(h, ty_hash4(0, 2, 3, 4));
 }
-END_TEST
 
-START_TEST(one_changed_bit_changes_half_of_the_hash)
+TEST(one_changed_bit_changes_half_of_the_hash)
 {
     double flipped = 0;
     for (uint64_t i = 0; i < 1000; i++) {
@@ -48,9 +46,8 @@ START_TEST(one_changed_bit_changes_half_of_the_hash)
     /* 64000 fair coins: standard deviation 0.002; 5 of them */
     ck_assert_double_eq_tol(flipped / 64000, 0.5, 0.01);
 }
-END_TEST
 
-START_TEST(normal_deviates_have_mean_0_and_variance_1)
+TEST(normal_deviates_have_mean_0_and_variance_1)
 {
     double sum = 0, squares = 0;
     for (uint64_t i = 0; i < N; i++) {
@@ -63,9 +60,8 @@ START_TEST(normal_deviates_have_mean_0_and_variance_1)
     ck_assert_double_eq_tol(sum / N, 0, 0.035);
     ck_assert_double_eq_tol(squares / N, 1, 0.05);
 }
-END_TEST
 
-START_TEST(log_normal_factors_have_mean_1_and_their_cv)
+TEST(log_normal_factors_have_mean_1_and_their_cv)
 {
     double sum = 0, squares = 0;
     for (uint64_t i = 0; i < N; i++) {
@@ -79,28 +75,22 @@ START_TEST(log_normal_factors_have_mean_1_and_their_cv)
     ck_assert_double_eq_tol(sqrt(squares / N - mean * mean), 0.1, 0.004);
     ck_assert(ty_noise_lognormal(0, 42, 1, 2, 3) == 1.0);
 }
-END_TEST
 
-START_TEST(seeds_and_identities_give_other_numbers)
+TEST(seeds_and_identities_give_other_numbers)
 {
     const double f = ty_noise_lognormal(0.1, 1, 2, 3, 4);
     ck_assert(f == ty_noise_lognormal(0.1, 1, 2, 3, 4));
     ck_assert(f != ty_noise_lognormal(0.1, 2, 2, 3, 4));
     ck_assert(f != ty_noise_lognormal(0.1, 1, 3, 3, 4));
 }
-END_TEST
 
 /* Test vectors of RFC 9923, 64 bits. */
-START_TEST(texts_are_hashed_by_fnv_1a)
+TEST(texts_are_hashed_by_fnv_1a)
 {
     ck_assert_uint_eq(ty_hash_text(""), UINT64_C(0xcbf29ce484222325));
     ck_assert_uint_eq(ty_hash_text(NULL), ty_hash_text(""));
     ck_assert_uint_eq(ty_hash_text("a"), UINT64_C(0xaf63dc4c8601ec8c));
     ck_assert_uint_eq(ty_hash_text("foobar"), UINT64_C(0x85944171f73967e8));
 }
-END_TEST
 
-TY_SUITE("noise", the_mixer_is_splitmix64, every_word_and_its_position_matter,
-         one_changed_bit_changes_half_of_the_hash, normal_deviates_have_mean_0_and_variance_1,
-         log_normal_factors_have_mean_1_and_their_cv, seeds_and_identities_give_other_numbers,
-         texts_are_hashed_by_fnv_1a)
+TY_SUITE("noise")

@@ -3,7 +3,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(an_ending_may_be_the_whole_path_and_no_more)
+TEST(an_ending_may_be_the_whole_path_and_no_more)
 {
     ck_assert(ty_path_ends("step.json.gz", ".gz"));
     ck_assert(ty_path_ends(".gz", ".gz"));
@@ -11,17 +11,15 @@ START_TEST(an_ending_may_be_the_whole_path_and_no_more)
     ck_assert(!ty_path_ends("step.gz.json", ".gz"));
     ck_assert(ty_path_ends("", ""));
 }
-END_TEST
 
-START_TEST(a_name_is_what_is_behind_the_last_slash)
+TEST(a_name_is_what_is_behind_the_last_slash)
 {
     ck_assert_str_eq(ty_path_name("/tmp/a.log"), "a.log");
     ck_assert_str_eq(ty_path_name("a.log"), "a.log");
     ck_assert_str_eq(ty_path_name("folder/"), "");
 }
-END_TEST
 
-START_TEST(a_stem_is_a_name_without_its_last_ending)
+TEST(a_stem_is_a_name_without_its_last_ending)
 {
     ck_assert_uint_eq(ty_path_stem("llama.json"), 5);
     ck_assert_uint_eq(ty_path_stem("llama-3.1.json"), 9);
@@ -29,7 +27,5 @@ START_TEST(a_stem_is_a_name_without_its_last_ending)
     ck_assert_uint_eq(ty_path_stem(".hidden"), 7);
     ck_assert_uint_eq(ty_path_stem(""), 0);
 }
-END_TEST
 
-TY_SUITE("path", an_ending_may_be_the_whole_path_and_no_more,
-         a_name_is_what_is_behind_the_last_slash, a_stem_is_a_name_without_its_last_ending)
+TY_SUITE("path")

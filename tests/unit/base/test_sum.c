@@ -35,7 +35,7 @@ static double draw(uint64_t seed, uint64_t i)
     }
 }
 
-START_TEST(equal_terms_add_up_as_in_a_loop)
+TEST(equal_terms_add_up_as_in_a_loop)
 {
     for (uint64_t seed = 0; seed < 3000; seed++) {
         const uint64_t n = ty_hash4(seed, 2, 0, 0) % 5000;
@@ -44,19 +44,17 @@ START_TEST(equal_terms_add_up_as_in_a_loop)
         ck_assert_uint_eq(ty_bits(ty_sum_equal(sum, term.x, n)), ty_bits(loop(sum, &term, 1, 1)));
     }
 }
-END_TEST
 
 /* With the unit of a double at 1: half a unit goes to the even neighbour, at first up, then not. */
-START_TEST(halves_go_to_the_even_neighbour)
+TEST(halves_go_to_the_even_neighbour)
 {
     const double odd = 0x1p52 + 1;
     ck_assert_uint_eq(ty_bits(ty_sum_equal(odd, 0.5, 1)), ty_bits(odd + 1));
     ck_assert_uint_eq(ty_bits(ty_sum_equal(odd, 0.5, 1000000)), ty_bits(odd + 1));
     ck_assert_uint_eq(ty_bits(ty_sum_equal(odd, 1.5, 1000)), ty_bits(odd + 1 + 999 * 2));
 }
-END_TEST
 
-START_TEST(patterns_add_up_as_in_a_loop)
+TEST(patterns_add_up_as_in_a_loop)
 {
     for (uint64_t seed = 0; seed < 3000; seed++) {
         const size_t n = 1 + ty_hash4(seed, 2, 0, 0) % 6;
@@ -70,10 +68,9 @@ START_TEST(patterns_add_up_as_in_a_loop)
                           ty_bits(loop(sum, terms, n, times)));
     }
 }
-END_TEST
 
 /* More than a loop could do. */
-START_TEST(many_are_as_quick_as_few)
+TEST(many_are_as_quick_as_few)
 {
     const uint64_t many = UINT64_C(1) << 50;
     const struct ty_term terms[] = {{3, many}, {0, many}, {5, 1}};
@@ -81,7 +78,5 @@ START_TEST(many_are_as_quick_as_few)
     ck_assert_uint_eq(ty_bits(ty_sum_equal(0, 0, many)), 0);
     ck_assert_uint_eq(ty_bits(ty_sum_terms(0, terms, 3, 2)), ty_bits(6 * (double)many + 10));
 }
-END_TEST
 
-TY_SUITE("sum", equal_terms_add_up_as_in_a_loop, halves_go_to_the_even_neighbour,
-         patterns_add_up_as_in_a_loop, many_are_as_quick_as_few)
+TY_SUITE("sum")

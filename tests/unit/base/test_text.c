@@ -7,7 +7,7 @@
 
 #include "tests/unit/suite.h"
 
-START_TEST(text_grows_and_is_handed_over_once)
+TEST(text_grows_and_is_handed_over_once)
 {
     struct ty_text text = {0};
     for (int i = 0; i < 1000; i++) {
@@ -23,9 +23,8 @@ START_TEST(text_grows_and_is_handed_over_once)
     ck_assert_str_eq(s, "");
     free(s);
 }
-END_TEST
 
-START_TEST(text_pads_by_characters_of_the_last_line)
+TEST(text_pads_by_characters_of_the_last_line)
 {
     struct ty_text text = {0};
     ty_text_add(&text, "a long first line\n\xC2\xB5s");
@@ -37,9 +36,8 @@ START_TEST(text_pads_by_characters_of_the_last_line)
     ck_assert_str_eq(s, "a long first line\n\xC2\xB5s   x y");
     free(s);
 }
-END_TEST
 
-START_TEST(a_failed_text_gives_null)
+TEST(a_failed_text_gives_null)
 {
     struct ty_text text = {0};
     ty_text_add(&text, "abc");
@@ -51,7 +49,6 @@ START_TEST(a_failed_text_gives_null)
     ck_assert_str_eq(s, "new");
     free(s);
 }
-END_TEST
 
 /* Each is replaced by one mark; what stands around it stays. */
 static const struct {
@@ -69,7 +66,7 @@ static const struct {
     {"\xF0\x9F\x98\x80\xE4\xB8\xAD\xC3\xA9", "\xF0\x9F\x98\x80\xE4\xB8\xAD\xC3\xA9"},
 };
 
-START_TEST(what_is_added_is_fit_to_be_shown)
+TEST(what_is_added_is_fit_to_be_shown)
 {
     for (size_t i = 0; i < TY_COUNT(foreign); i++) {
         struct ty_text text = {0};
@@ -81,7 +78,5 @@ START_TEST(what_is_added_is_fit_to_be_shown)
         free(s);
     }
 }
-END_TEST
 
-TY_SUITE("text", what_is_added_is_fit_to_be_shown, text_grows_and_is_handed_over_once,
-         text_pads_by_characters_of_the_last_line, a_failed_text_gives_null)
+TY_SUITE("text")

@@ -9,7 +9,7 @@
 #include "sim/base/number_text.h"
 #include "tests/unit/suite.h"
 
-START_TEST(quantities_are_read_exactly)
+TEST(quantities_are_read_exactly)
 {
     static const struct {
         const char *text;
@@ -59,9 +59,8 @@ START_TEST(quantities_are_read_exactly)
                       rows[i].value);
     }
 }
-END_TEST
 
-START_TEST(wrong_quantities_say_why)
+TEST(wrong_quantities_say_why)
 {
     static const struct {
         const char *text;
@@ -106,7 +105,6 @@ START_TEST(wrong_quantities_say_why)
         ck_assert_double_eq(value, 7);
     }
 }
-END_TEST
 
 static const struct {
     double value;
@@ -145,7 +143,7 @@ static const struct {
     {-0.5, TY_DIM_RATIO, "-0.5"},
 };
 
-START_TEST(quantities_are_written_short)
+TEST(quantities_are_written_short)
 {
     for (size_t i = 0; i < TY_COUNT(written); i++) {
         char buf[64];
@@ -153,9 +151,8 @@ START_TEST(quantities_are_written_short)
                          written[i].text);
     }
 }
-END_TEST
 
-START_TEST(what_is_written_reads_back_to_six_digits)
+TEST(what_is_written_reads_back_to_six_digits)
 {
     for (int dim = 0; dim < TY_N_DIMENSIONS; dim++) {
         for (double value = 1.23456789e-9; value < 1e17; value *= 7.3) {
@@ -169,9 +166,8 @@ START_TEST(what_is_written_reads_back_to_six_digits)
         }
     }
 }
-END_TEST
 
-START_TEST(a_locale_with_commas_changes_nothing)
+TEST(a_locale_with_commas_changes_nothing)
 {
     static const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "nl_NL.UTF-8"};
     for (size_t i = 0; i < TY_COUNT(locales) && !setlocale(LC_ALL, locales[i]); i++) {}
@@ -182,9 +178,8 @@ START_TEST(a_locale_with_commas_changes_nothing)
     ck_assert(value == 1.5e-6);
     setlocale(LC_ALL, "C");
 }
-END_TEST
 
-START_TEST(seconds_become_picoseconds)
+TEST(seconds_become_picoseconds)
 {
     static const struct {
         double s;
@@ -207,9 +202,8 @@ START_TEST(seconds_become_picoseconds)
     }
     ck_assert_double_eq(ty_s_from_ps(1500000000000), 1.5);
 }
-END_TEST
 
-START_TEST(digits_are_a_number_up_to_a_limit)
+TEST(digits_are_a_number_up_to_a_limit)
 {
     static const struct {
         const char *text;
@@ -239,9 +233,5 @@ START_TEST(digits_are_a_number_up_to_a_limit)
         ck_assert_uint_eq((size_t)(at - rows[i].text), rows[i].taken);
     }
 }
-END_TEST
 
-TY_SUITE("units", digits_are_a_number_up_to_a_limit, quantities_are_read_exactly,
-         wrong_quantities_say_why, quantities_are_written_short,
-         what_is_written_reads_back_to_six_digits, a_locale_with_commas_changes_nothing,
-         seconds_become_picoseconds)
+TY_SUITE("units")

@@ -29,7 +29,7 @@ static void dump(struct ty_text *out, const struct ty_node *node)
     ty_text_add(out, "@%u:%u", (unsigned)node->line, (unsigned)node->col);
 }
 
-START_TEST(every_node_knows_its_place)
+TEST(every_node_knows_its_place)
 {
     static const struct {
         const char *text, *tree;
@@ -62,9 +62,8 @@ START_TEST(every_node_knows_its_place)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(empty_documents_have_no_root)
+TEST(empty_documents_have_no_root)
 {
     static const char *const texts[] = {"", "\n\n", "# only a comment\n", "---\n", "--- \n...\n"};
     for (size_t i = 0; i < TY_COUNT(texts); i++) {
@@ -75,9 +74,8 @@ START_TEST(empty_documents_have_no_root)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(every_mistake_has_its_message)
+TEST(every_mistake_has_its_message)
 {
     static const struct {
         const char *text, *message;
@@ -167,7 +165,6 @@ START_TEST(every_mistake_has_its_message)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* Parses a text that must fail with a limit, and whose message must contain `words`. */
 static void expect_limit(const char *text, const char *words)
@@ -180,7 +177,7 @@ static void expect_limit(const char *text, const char *words)
     ty_arena_release(&arena);
 }
 
-START_TEST(aliases_cannot_expand_or_nest_without_limit)
+TEST(aliases_cannot_expand_or_nest_without_limit)
 {
     struct ty_text text = {0};
     ty_text_add(&text, "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n");
@@ -210,9 +207,8 @@ START_TEST(aliases_cannot_expand_or_nest_without_limit)
     expect_limit(many, "too many anchors; a file may have at most 1000");
     free(many);
 }
-END_TEST
 
-START_TEST(a_wide_mapping_is_checked_for_duplicates_quickly)
+TEST(a_wide_mapping_is_checked_for_duplicates_quickly)
 {
     struct ty_text text = {0};
     for (int i = 0; i < 60000; i++) {
@@ -230,9 +226,8 @@ START_TEST(a_wide_mapping_is_checked_for_duplicates_quickly)
     ty_arena_release(&arena);
     free(wide);
 }
-END_TEST
 
-START_TEST(of_foreign_files_the_last_of_equal_keys_counts)
+TEST(of_foreign_files_the_last_of_equal_keys_counts)
 {
     static const char text[] = "a: 1\nb: {c: 2, c: 3, d: 4, c: 5}\na: 6\n";
     struct ty_arena arena = {0};
@@ -246,9 +241,8 @@ START_TEST(of_foreign_files_the_last_of_equal_keys_counts)
     ck_assert_uint_eq(doc.again->key_line, 3);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(a_single_value_counts_columns_from_the_start_of_its_text)
+TEST(a_single_value_counts_columns_from_the_start_of_its_text)
 {
     struct ty_arena arena = {0};
     struct ty_doc doc;
@@ -265,9 +259,8 @@ START_TEST(a_single_value_counts_columns_from_the_start_of_its_text)
     ck_assert_ptr_null(doc.root);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(children_are_found_by_key)
+TEST(children_are_found_by_key)
 {
     static const char text[] = "a: 1\nb: 2\n";
     struct ty_arena arena = {0};
@@ -284,9 +277,8 @@ START_TEST(children_are_found_by_key)
     ck_assert_uint_eq(key.line, 2);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(files_are_read_whole_or_refused)
+TEST(files_are_read_whole_or_refused)
 {
     char path[] = "/tmp/ty-yaml-XXXXXX";
     const int fd = mkstemp(path);
@@ -316,10 +308,9 @@ START_TEST(files_are_read_whole_or_refused)
     ck_assert_str_eq(folder.text, "/tmp: a folder, not a file; name a file in it");
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* What is taken to be plain the parser reads as itself, in the same place. */
-START_TEST(plain_texts_are_what_the_parser_reads)
+TEST(plain_texts_are_what_the_parser_reads)
 {
     static const char letters[] = "aZ09_./%-+ :#,[]{}'!&*~|>@`\"\\";
     uint32_t n_plain = 0;
@@ -351,12 +342,5 @@ START_TEST(plain_texts_are_what_the_parser_reads)
     }
     ck_assert_uint_gt(n_plain, 5000);
 }
-END_TEST
 
-TY_SUITE("yaml", plain_texts_are_what_the_parser_reads, every_node_knows_its_place,
-         empty_documents_have_no_root, every_mistake_has_its_message,
-         aliases_cannot_expand_or_nest_without_limit,
-         a_wide_mapping_is_checked_for_duplicates_quickly,
-         of_foreign_files_the_last_of_equal_keys_counts,
-         a_single_value_counts_columns_from_the_start_of_its_text, children_are_found_by_key,
-         files_are_read_whole_or_refused)
+TY_SUITE("yaml")

@@ -111,7 +111,7 @@ static void measure(const struct place *p, struct table *t, const char *const *s
     put_table(p, t);
 }
 
-START_TEST(known_values_are_recovered)
+TEST(known_values_are_recovered)
 {
     static const char *const truth[] = {"cluster.derate=1.35", "cluster.nvlink_efficiency=0.5",
                                         "cluster.nic_efficiency=0.6", NULL};
@@ -133,9 +133,8 @@ START_TEST(known_values_are_recovered)
     ck_assert(js_need(p.report, "groups")->n == 2); /* two lengths of sequence */
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(noise_comes_back_as_error_and_the_truth_lies_within_it)
+TEST(noise_comes_back_as_error_and_the_truth_lies_within_it)
 {
     static const char *const truth[] = {"cluster.derate=1.35", "cluster.nvlink_efficiency=0.6",
                                         NULL};
@@ -174,10 +173,9 @@ START_TEST(noise_comes_back_as_error_and_the_truth_lies_within_it)
     ty_config_free(config);
     place_remove(&p);
 }
-END_TEST
 
 /* Every step time under the overlay is that of the report's "after". */
-START_TEST(a_run_with_the_overlay_gives_the_fitted_figures)
+TEST(a_run_with_the_overlay_gives_the_fitted_figures)
 {
     static const char *const truth[] = {"cluster.derate=1.3", NULL};
     struct place p;
@@ -203,9 +201,8 @@ START_TEST(a_run_with_the_overlay_gives_the_fitted_figures)
               0.9 * simulate(p.run, t.cells[0], p.overlay, NULL));
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(a_key_that_no_row_uses_is_not_identified)
+TEST(a_key_that_no_row_uses_is_not_identified)
 {
     static const char *const truth[] = {"cluster.derate=1.2", NULL};
     struct place p;
@@ -225,10 +222,9 @@ START_TEST(a_key_that_no_row_uses_is_not_identified)
     ck_assert(is_identified(key_of(&p, "cluster.derate")));
     place_remove(&p);
 }
-END_TEST
 
 /* A link that nobody knows: 20 % around its start would hold it, what the file states does not. */
-START_TEST(what_the_run_file_states_of_a_key_is_its_prior)
+TEST(what_the_run_file_states_of_a_key_is_its_prior)
 {
     static const char *const truth[] = {"cluster.nic_bandwidth=40 Gb/s", NULL};
     static const char fit[] = "cluster.derate,cluster.nic_bandwidth";
@@ -253,10 +249,9 @@ START_TEST(what_the_run_file_states_of_a_key_is_its_prior)
     ck_assert(value[0] > 1.15);
     ck_assert_double_eq_tol(value[1], 1, 0.1);
 }
-END_TEST
 
 /* Runs ten times too fast ask for a derate that no run file may have. */
-START_TEST(a_value_beyond_its_bound_stays_there)
+TEST(a_value_beyond_its_bound_stays_there)
 {
     struct place p;
     struct table t;
@@ -275,9 +270,8 @@ START_TEST(a_value_beyond_its_bound_stays_there)
     ck_assert(number(derate, "value") > 9.9 && number(derate, "value") <= 10);
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
+TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
 {
     struct place p;
     struct table t;
@@ -300,11 +294,10 @@ START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
     ck_assert(number(p.report, "rows_without_time") == 5);
     place_remove(&p);
 }
-END_TEST
 
 /* Few rows fit derate alone, which takes what is due to another key: that is told; not when derate
  * alone is wrong. */
-START_TEST(a_key_that_is_missing_from_the_choice_is_told)
+TEST(a_key_that_is_missing_from_the_choice_is_told)
 {
     static const char *const one[] = {"cluster.derate=1.2", NULL};
     static const char *const two[] = {"cluster.derate=1.2", "cluster.nvlink_efficiency=0.5", NULL};
@@ -331,9 +324,8 @@ START_TEST(a_key_that_is_missing_from_the_choice_is_told)
         place_remove(&p);
     }
 }
-END_TEST
 
-START_TEST(rows_that_cannot_run_are_counted_and_passed_over)
+TEST(rows_that_cannot_run_are_counted_and_passed_over)
 {
     struct place p;
     struct table t;
@@ -350,9 +342,8 @@ START_TEST(rows_that_cannot_run_are_counted_and_passed_over)
     ck_assert(first != NULL && strncmp(first->raw, "row 3: layout.tensor: 3 does not", 32) == 0);
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(groups_are_left_out_and_one_group_says_so)
+TEST(groups_are_left_out_and_one_group_says_so)
 {
     static const char *const truth[] = {"cluster.derate=1.3", NULL};
     struct place p;
@@ -384,9 +375,8 @@ START_TEST(groups_are_left_out_and_one_group_says_so)
     ck_assert(js_need(p.report, "left_out")->type == JS_NULL);
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(threads_change_nothing)
+TEST(threads_change_nothing)
 {
     const char *fit = "cluster.derate";
     struct place p;
@@ -405,9 +395,8 @@ START_TEST(threads_change_nothing)
     free(five);
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(mistakes_have_their_message)
+TEST(mistakes_have_their_message)
 {
     static const struct {
         const char *fit, *group, *table, *message;
@@ -449,9 +438,8 @@ START_TEST(mistakes_have_their_message)
         place_remove(&p);
     }
 }
-END_TEST
 
-START_TEST(a_time_may_have_a_unit)
+TEST(a_time_may_have_a_unit)
 {
     struct place p;
     struct ty_err err;
@@ -462,13 +450,5 @@ START_TEST(a_time_may_have_a_unit)
     ck_assert(number(js_get(p.report, "after"), "mape") < 1e-4);
     place_remove(&p);
 }
-END_TEST
 
-TY_SUITE("calibrate", what_the_run_file_states_of_a_key_is_its_prior, known_values_are_recovered,
-         noise_comes_back_as_error_and_the_truth_lies_within_it,
-         a_run_with_the_overlay_gives_the_fitted_figures, a_key_that_no_row_uses_is_not_identified,
-         a_value_beyond_its_bound_stays_there, few_rows_fit_one_factor_and_many_fit_what_they_tell,
-         a_key_that_is_missing_from_the_choice_is_told,
-         rows_that_cannot_run_are_counted_and_passed_over,
-         groups_are_left_out_and_one_group_says_so, threads_change_nothing,
-         mistakes_have_their_message, a_time_may_have_a_unit)
+TY_SUITE("calibrate")

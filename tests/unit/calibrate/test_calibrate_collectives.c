@@ -95,7 +95,7 @@ static const struct truth links[] = {
     {"cluster.net_p2p_efficiency", 0.6, "cluster.net_p2p_efficiency=0.6"},
 };
 
-START_TEST(collectives_give_back_the_links)
+TEST(collectives_give_back_the_links)
 {
     const char *sets[TY_COUNT(links) + 1];
     struct place p;
@@ -116,7 +116,6 @@ START_TEST(collectives_give_back_the_links)
     ck_assert(groups->n == LOGS && js_is(groups->first, "ar8.log"));
     place_remove(&p);
 }
-END_TEST
 
 static bool lists(const struct js *list, const char *name)
 {
@@ -129,7 +128,7 @@ static bool lists(const struct js *list, const char *name)
 }
 
 /* A fixed time and one per rank are one number in a log of eight ranks. */
-START_TEST(one_log_fits_what_one_log_can_tell)
+TEST(one_log_fits_what_one_log_can_tell)
 {
     struct place p;
     struct ty_err err;
@@ -155,9 +154,8 @@ START_TEST(one_log_fits_what_one_log_can_tell)
     ck_assert(!is_identified(key_of(&p, "cluster.nvlink_latency_per_rank")));
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(logs_of_the_run_file_do_not_answer)
+TEST(logs_of_the_run_file_do_not_answer)
 {
     struct place p;
     struct ty_err err;
@@ -179,9 +177,8 @@ START_TEST(logs_of_the_run_file_do_not_answer)
     free(with);
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(mistakes_have_their_message)
+TEST(mistakes_have_their_message)
 {
     static const struct {
         struct ty_calibrate_options o;
@@ -210,10 +207,9 @@ START_TEST(mistakes_have_their_message)
         place_remove(&p);
     }
 }
-END_TEST
 
 /* The run file must have the groups that were measured. */
-START_TEST(logs_of_another_machine_are_refused)
+TEST(logs_of_another_machine_are_refused)
 {
     static const struct log uneven = {"uneven.log", "all_reduce_perf", TY_COLL_ALL_REDUCE, 8, 1};
     struct place p;
@@ -250,8 +246,5 @@ START_TEST(logs_of_another_machine_are_refused)
     ck_assert_msg(strstr(err.text, "as many ranks on each node") != NULL, "%s", err.text);
     place_remove(&p);
 }
-END_TEST
 
-TY_SUITE("calibrate_collectives", collectives_give_back_the_links,
-         one_log_fits_what_one_log_can_tell, logs_of_the_run_file_do_not_answer,
-         mistakes_have_their_message, logs_of_another_machine_are_refused)
+TY_SUITE("calibrate_collectives")

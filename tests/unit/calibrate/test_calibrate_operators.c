@@ -131,7 +131,7 @@ static const struct truth gpu[] = {
     {"cluster.l2_bandwidth", 5e12, "cluster.l2_bandwidth=5 TB/s"},
 };
 
-START_TEST(kernels_give_back_the_gpu)
+TEST(kernels_give_back_the_gpu)
 {
     const char *sets[TY_COUNT(gpu) + 1];
     struct kernels t = {.n = 0};
@@ -157,10 +157,9 @@ START_TEST(kernels_give_back_the_gpu)
     ck_assert(number(js_get(p.report, "left_out"), "mape") < 1e-2);
     place_remove(&p);
 }
-END_TEST
 
 /* The overlay's kernels take what the report calls "after"; derate has no part in it. */
-START_TEST(kernels_under_the_overlay_have_the_fitted_times)
+TEST(kernels_under_the_overlay_have_the_fitted_times)
 {
     struct kernels t = {.n = 0};
     struct place p;
@@ -189,10 +188,9 @@ START_TEST(kernels_under_the_overlay_have_the_fitted_times)
     ty_config_free(fitted);
     place_remove(&p);
 }
-END_TEST
 
 /* Three weight matrices, four sequences, four decades of each of four operators. */
-START_TEST(kernels_are_left_out_with_their_relatives)
+TEST(kernels_are_left_out_with_their_relatives)
 {
     static const char *const groups[] = {
         "matmul 1536 x 4096",       "matmul 1376 x 4096",
@@ -217,9 +215,8 @@ START_TEST(kernels_are_left_out_with_their_relatives)
     }
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(a_table_of_the_run_file_does_not_answer)
+TEST(a_table_of_the_run_file_does_not_answer)
 {
     struct kernels t = {.n = 0};
     struct place p;
@@ -243,9 +240,8 @@ START_TEST(a_table_of_the_run_file_does_not_answer)
     free(with);
     place_remove(&p);
 }
-END_TEST
 
-START_TEST(threads_change_nothing)
+TEST(threads_change_nothing)
 {
     struct kernels t = {.n = 0};
     struct place p;
@@ -265,8 +261,5 @@ START_TEST(threads_change_nothing)
     free(five);
     place_remove(&p);
 }
-END_TEST
 
-TY_SUITE("calibrate_operators", kernels_give_back_the_gpu,
-         kernels_under_the_overlay_have_the_fitted_times, kernels_are_left_out_with_their_relatives,
-         a_table_of_the_run_file_does_not_answer, threads_change_nothing)
+TY_SUITE("calibrate_operators")

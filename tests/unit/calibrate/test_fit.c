@@ -106,7 +106,7 @@ static void fit(struct setup *s)
     ck_assert(s->fit.converged);
 }
 
-START_TEST(soft_l1_is_a_square_near_zero_and_a_distance_far_away)
+TEST(soft_l1_is_a_square_near_zero_and_a_distance_far_away)
 {
     static const double at[] = {0, 1e-9, 1e-4, 0.01, 0.03, 0.5, 3};
     for (size_t i = 0; i < TY_COUNT(at); i++) {
@@ -121,9 +121,8 @@ START_TEST(soft_l1_is_a_square_near_zero_and_a_distance_far_away)
         ck_assert_double_eq_tol(slope, difference, 1e-6);
     }
 }
-END_TEST
 
-START_TEST(exact_times_give_the_values_back)
+TEST(exact_times_give_the_values_back)
 {
     struct setup s;
     set_up(&s, 3, 0);
@@ -136,10 +135,9 @@ START_TEST(exact_times_give_the_values_back)
     ck_assert(s.fit.data_error[A] < 0.02 && s.fit.data_error[B] < 0.02);
     ck_assert(s.fit.data_error[C] > s.fit.data_error[A]); /* 2 % of the time: hardly seen */
 }
-END_TEST
 
 /* Repeats of the experiment scatter by what the standard error says. */
-START_TEST(standard_errors_are_the_scatter_of_repeated_measurements)
+TEST(standard_errors_are_the_scatter_of_repeated_measurements)
 {
     double sum[2] = {0}, squares[2] = {0}, said[2] = {0};
     const uint32_t repeats = 200;
@@ -164,9 +162,8 @@ START_TEST(standard_errors_are_the_scatter_of_repeated_measurements)
         ck_assert(fabs(mean) < 4 * scatter / sqrt(repeats));
     }
 }
-END_TEST
 
-START_TEST(a_key_without_effect_stays_and_is_not_identified)
+TEST(a_key_without_effect_stays_and_is_not_identified)
 {
     static const double priors[] = {0, 0.2};
     for (size_t i = 0; i < TY_COUNT(priors); i++) {
@@ -182,10 +179,9 @@ START_TEST(a_key_without_effect_stays_and_is_not_identified)
         ck_assert_double_eq_tol(s.fit.value[A] / truth[A], 1, 0.02);
     }
 }
-END_TEST
 
 /* a b is known, a / b is not: the prior shares the change out evenly. */
-START_TEST(keys_that_act_together_are_correlated)
+TEST(keys_that_act_together_are_correlated)
 {
     struct setup s;
     set_up(&s, 2, 0.2);
@@ -199,10 +195,9 @@ START_TEST(keys_that_act_together_are_correlated)
     ck_assert_double_eq_tol(s.fit.value[A] * s.fit.value[B], truth[A] * truth[B], 0.02);
     ck_assert_double_eq_tol(s.fit.value[A] / s.fit.value[B], truth[A] / truth[B], 0.02);
 }
-END_TEST
 
 /* Of two that only their product is known of, the one that is known better before stays. */
-START_TEST(a_prior_of_its_own_holds_a_key_by_itself)
+TEST(a_prior_of_its_own_holds_a_key_by_itself)
 {
     struct setup s;
     set_up(&s, 2, 0.2);
@@ -219,9 +214,8 @@ START_TEST(a_prior_of_its_own_holds_a_key_by_itself)
     ck_assert_int_eq(ty_fit_run(&s.fit, &s.problem, NULL, &s.err), 0);
     ck_assert(s.fit.value[A] * s.fit.value[B] > 1.3 * truth[A] * truth[B]);
 }
-END_TEST
 
-START_TEST(values_stay_inside_their_bounds_and_say_so)
+TEST(values_stay_inside_their_bounds_and_say_so)
 {
     struct setup s;
     set_up(&s, 3, 0);
@@ -244,10 +238,9 @@ START_TEST(values_stay_inside_their_bounds_and_say_so)
     fit(&s);
     ck_assert(s.fit.at_low[B] && s.fit.value[B] >= 0.7);
 }
-END_TEST
 
 /* A start at its bound (an efficiency of 1) can still leave it. */
-START_TEST(a_start_at_a_bound_can_leave_it)
+TEST(a_start_at_a_bound_can_leave_it)
 {
     struct setup s;
     set_up(&s, 3, 0);
@@ -255,9 +248,8 @@ START_TEST(a_start_at_a_bound_can_leave_it)
     fit(&s);
     ck_assert_double_eq_tol(s.fit.value[A] / truth[A], 1, 1e-3);
 }
-END_TEST
 
-START_TEST(a_row_that_is_far_off_hardly_matters)
+TEST(a_row_that_is_far_off_hardly_matters)
 {
     struct setup s;
     set_up(&s, 2, 0);
@@ -266,11 +258,10 @@ START_TEST(a_row_that_is_far_off_hardly_matters)
     ck_assert_double_eq_tol(s.fit.value[A] / truth[A], 1, 0.01);
     ck_assert_double_eq_tol(s.fit.value[B] / truth[B], 1, 0.02);
 }
-END_TEST
 
 /* One row 0.1 % off, where rho is a square, and two keys: minimise (j.x - d)^2 + |x|^2, so
  * x = j d / (1 + |j|^2). At row 0 the time is 2 + 0.5 + 0.1. */
-START_TEST(a_row_off_by_the_scale_weighs_as_much_as_a_key_off_by_the_prior)
+TEST(a_row_off_by_the_scale_weighs_as_much_as_a_key_off_by_the_prior)
 {
     struct setup s;
     set_up(&s, 2, TY_FIT_SCALE);
@@ -283,9 +274,8 @@ START_TEST(a_row_off_by_the_scale_weighs_as_much_as_a_key_off_by_the_prior)
     ck_assert_double_eq_tol(log(s.fit.value[A] / truth[A]), ja * d / (1 + ja * ja + jb * jb), 1e-5);
     ck_assert_double_eq_tol(log(s.fit.value[B] / truth[B]), jb * d / (1 + ja * ja + jb * jb), 1e-5);
 }
-END_TEST
 
-START_TEST(too_few_rows_and_failing_runs_are_reported)
+TEST(too_few_rows_and_failing_runs_are_reported)
 {
     struct setup s;
     set_up(&s, 3, 0);
@@ -299,9 +289,8 @@ START_TEST(too_few_rows_and_failing_runs_are_reported)
         ck_assert_str_eq(s.err.text, "no such world");
     }
 }
-END_TEST
 
-START_TEST(keys_are_chosen_that_rows_can_tell_apart)
+TEST(keys_are_chosen_that_rows_can_tell_apart)
 {
     struct setup s;
     bool taken[KEYS], alone[KEYS];
@@ -321,7 +310,6 @@ START_TEST(keys_are_chosen_that_rows_can_tell_apart)
     s.world.fail_at = s.world.calls + 1;
     ck_assert_int_eq(ty_fit_choose(&s.problem, 0.2, taken, alone, &s.err), TY_EINPUT);
 }
-END_TEST
 
 /* Fits a alone to times that scatter by 1 % and asks for b, c and d, which stand at `stand`. */
 static void demand(struct setup *s, uint64_t seed, const double *stand, double prior,
@@ -344,7 +332,7 @@ static void demand(struct setup *s, uint64_t seed, const double *stand, double p
 
 /* Of 600 fits that lack no key at most 1 % may tell one of three; of those that lack one, nearly
  * all have to, and to tell the right one as the surest. */
-START_TEST(residuals_ask_for_a_key_that_is_wrong_and_hardly_ever_for_others)
+TEST(residuals_ask_for_a_key_that_is_wrong_and_hardly_ever_for_others)
 {
     static const double wrong[KEYS] = {2.0, 0.6, 0.1, 7.0}; /* b by 20 % */
     const double priors[] = {0, 0.2};
@@ -368,10 +356,9 @@ START_TEST(residuals_ask_for_a_key_that_is_wrong_and_hardly_ever_for_others)
         ck_assert_msg(told > SEEDS * 98 / 100, "%u of %u", (unsigned)told, (unsigned)SEEDS);
     }
 }
-END_TEST
 
 /* Nothing can be said of what is fitted already, or of two keys by as many rows. */
-START_TEST(what_cannot_be_told_is_not_asked_for)
+TEST(what_cannot_be_told_is_not_asked_for)
 {
     struct setup s;
     struct ty_fit_demand out[KEYS - 1];
@@ -388,14 +375,5 @@ START_TEST(what_cannot_be_told_is_not_asked_for)
     ck_assert_int_eq(ty_fit_demands(&s.problem, &s.fit, 1, 0.01, out, s.left, &s.err), 0);
     ck_assert(out[B - 1].p == 1 && !out[B - 1].told);
 }
-END_TEST
 
-TY_SUITE("fit", residuals_ask_for_a_key_that_is_wrong_and_hardly_ever_for_others,
-         what_cannot_be_told_is_not_asked_for,
-         soft_l1_is_a_square_near_zero_and_a_distance_far_away, exact_times_give_the_values_back,
-         standard_errors_are_the_scatter_of_repeated_measurements,
-         a_key_without_effect_stays_and_is_not_identified, keys_that_act_together_are_correlated,
-         a_prior_of_its_own_holds_a_key_by_itself, values_stay_inside_their_bounds_and_say_so,
-         a_start_at_a_bound_can_leave_it, a_row_that_is_far_off_hardly_matters,
-         a_row_off_by_the_scale_weighs_as_much_as_a_key_off_by_the_prior,
-         too_few_rows_and_failing_runs_are_reported, keys_are_chosen_that_rows_can_tell_apart)
+TY_SUITE("fit")

@@ -92,7 +92,7 @@ static void find_errors(struct experiment *e, bool grouped)
 
 /* The errors of rows that err together are those of fewer rows: stated errors that do not know of
  * it are less than half of what repeats differ by. */
-START_TEST(errors_of_values_know_that_rows_err_together)
+TEST(errors_of_values_know_that_rows_err_together)
 {
     double squares = 0, said = 0, alone = 0, each = 0, shared = 0;
     for (uint32_t r = 0; r < REPEATS; r++) {
@@ -111,10 +111,9 @@ START_TEST(errors_of_values_know_that_rows_err_together)
     ck_assert_double_eq_tol(sqrt(each), 0.01, 0.002); /* values that are off add some */
     ck_assert_double_eq_tol(sqrt(shared), 0.03, 0.004);
 }
-END_TEST
 
 /* A row of a group that nobody measured lies in its band nine times of ten. */
-START_TEST(bands_hold_nine_of_ten_new_rows)
+TEST(bands_hold_nine_of_ten_new_rows)
 {
     static const double noise[][2] = {{0.02, 0}, {0.02, 0.02}, {0.005, 0.04}};
     for (size_t w = 0; w < TY_COUNT(noise); w++) {
@@ -143,10 +142,9 @@ START_TEST(bands_hold_nine_of_ten_new_rows)
         ck_assert_msg(fabs((double)covered / out - 0.9) < 0.04, "%u of %u", covered, out);
     }
 }
-END_TEST
 
 /* Of one group nobody can say what its rows share. */
-START_TEST(rows_of_one_group_do_not_tell_what_they_share)
+TEST(rows_of_one_group_do_not_tell_what_they_share)
 {
     struct experiment e;
     uint32_t zero[ROWS] = {0};
@@ -156,7 +154,5 @@ START_TEST(rows_of_one_group_do_not_tell_what_they_share)
     ck_assert(isnan(e.fit.scatter.shared) && e.fit.scatter.n_out == 0);
     ck_assert_double_eq_tol(e.fit.scatter.each, 0.02, 0.006);
 }
-END_TEST
 
-TY_SUITE("fit_scatter", errors_of_values_know_that_rows_err_together,
-         bands_hold_nine_of_ten_new_rows, rows_of_one_group_do_not_tell_what_they_share)
+TY_SUITE("fit_scatter")

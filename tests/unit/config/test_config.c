@@ -84,7 +84,7 @@ static const char *origin(const struct ty_config *config, enum ty_section_index 
     return ty_origin_format(ty_field_origin(s, ty_section_field(s, key)), buf, sizeof(buf));
 }
 
-START_TEST(values_come_from_presets_file_and_defaults)
+TEST(values_come_from_presets_file_and_defaults)
 {
     struct ty_config *c = load(good, NULL, 0);
     ck_assert_uint_eq(c->cluster.nodes, 2);
@@ -112,9 +112,8 @@ START_TEST(values_come_from_presets_file_and_defaults)
     ty_config_free(c);
     clean_up();
 }
-END_TEST
 
-START_TEST(the_stronger_source_wins)
+TEST(the_stronger_source_wins)
 {
     static const char text[] =
         "cluster: {preset: dgx-a100-80g, gpu: h100-sxm, nodes: 2, sms: 100}\n"
@@ -133,9 +132,8 @@ START_TEST(the_stronger_source_wins)
     ty_config_free(c);
     clean_up();
 }
-END_TEST
 
-START_TEST(set_can_choose_presets_and_lists)
+TEST(set_can_choose_presets_and_lists)
 {
     static const char *const sets[] = {
         "cluster.preset=dgx-h100",
@@ -158,9 +156,8 @@ START_TEST(set_can_choose_presets_and_lists)
     ty_config_free(c);
     clean_up();
 }
-END_TEST
 
-START_TEST(a_byte_order_mark_is_passed_over)
+TEST(a_byte_order_mark_is_passed_over)
 {
     char text[sizeof(good) + 8];
     (void)snprintf(text, sizeof(text), "\xEF\xBB\xBF%s", good);
@@ -170,9 +167,8 @@ START_TEST(a_byte_order_mark_is_passed_over)
     ty_config_free(c);
     clean_up();
 }
-END_TEST
 
-START_TEST(a_section_may_be_empty_and_values_may_be_aliases)
+TEST(a_section_may_be_empty_and_values_may_be_aliases)
 {
     struct ty_config *c = load("cluster: {preset: dgx-a100-80g, nodes: &two 2}\n"
                                "model: {preset: llama-30b}\n"
@@ -183,9 +179,8 @@ START_TEST(a_section_may_be_empty_and_values_may_be_aliases)
     ty_config_free(c);
     clean_up();
 }
-END_TEST
 
-START_TEST(a_hugging_face_file_lies_beside_the_run_file)
+TEST(a_hugging_face_file_lies_beside_the_run_file)
 {
     static const char json[] =
         "{\"model_type\": \"llama\", \"num_hidden_layers\": 7, \"hidden_size\": 64,\n"
@@ -223,9 +218,8 @@ START_TEST(a_hugging_face_file_lies_beside_the_run_file)
     ck_assert_int_eq(unlink("run.yaml"), 0);
     clean_up();
 }
-END_TEST
 
-START_TEST(every_mistake_has_its_message)
+TEST(every_mistake_has_its_message)
 {
     for (size_t i = 0; i < TY_COUNT(wrong); i++) {
         struct ty_config *config = (struct ty_config *)&folder; /* must become NULL */
@@ -237,9 +231,8 @@ START_TEST(every_mistake_has_its_message)
     }
     clean_up();
 }
-END_TEST
 
-START_TEST(mistakes_of_all_sections_come_at_once)
+TEST(mistakes_of_all_sections_come_at_once)
 {
     static const char *const sets[] = {"run.engine=fast"};
     struct ty_config *config;
@@ -282,9 +275,8 @@ START_TEST(mistakes_of_all_sections_come_at_once)
     }
     clean_up();
 }
-END_TEST
 
-START_TEST(required_keys_are_asked_for_at_their_section)
+TEST(required_keys_are_asked_for_at_their_section)
 {
     struct ty_config *config;
     struct ty_err err;
@@ -297,9 +289,8 @@ START_TEST(required_keys_are_asked_for_at_their_section)
     ck_assert_msg(strncmp(err.text, where, strlen(where)) == 0, "%s", err.text);
     clean_up();
 }
-END_TEST
 
-START_TEST(twenty_mistakes_are_shown)
+TEST(twenty_mistakes_are_shown)
 {
     char text[2000] = CLUSTER MODEL LAYOUT "run:\n";
     for (int i = 0; i < 25; i++) {
@@ -313,9 +304,8 @@ START_TEST(twenty_mistakes_are_shown)
     ck_assert_str_eq(err.text + err.len, "\n5 more errors, not shown");
     clean_up();
 }
-END_TEST
 
-START_TEST(show_has_every_value_and_its_origin)
+TEST(show_has_every_value_and_its_origin)
 {
     static const char *const sets[] = {"run.jitter=2 %"};
     static const char *const lines[] = {
@@ -354,11 +344,10 @@ START_TEST(show_has_every_value_and_its_origin)
     ty_config_free(c);
     clean_up();
 }
-END_TEST
 
 /* The key of that name. */
 
-START_TEST(every_preset_is_applied_without_a_complaint)
+TEST(every_preset_is_applied_without_a_complaint)
 {
     for (const struct ty_preset *p = ty_cluster_presets; p->name; p++) {
         char set[100];
@@ -378,7 +367,6 @@ START_TEST(every_preset_is_applied_without_a_complaint)
     }
     clean_up();
 }
-END_TEST
 
 static uint64_t digest_of(const char *text, const char *set)
 {
@@ -388,7 +376,7 @@ static uint64_t digest_of(const char *text, const char *set)
     return digest;
 }
 
-START_TEST(the_digest_depends_on_values_and_nothing_else)
+TEST(the_digest_depends_on_values_and_nothing_else)
 {
     const uint64_t digest = digest_of(good, NULL);
     static const char *const same[] = {
@@ -417,9 +405,8 @@ START_TEST(the_digest_depends_on_values_and_nothing_else)
     }
     clean_up();
 }
-END_TEST
 
-START_TEST(public_errors_carry_text_and_exit_status)
+TEST(public_errors_carry_text_and_exit_status)
 {
     struct ty_err *err = ty_err_new();
     struct ty_config *config;
@@ -435,9 +422,8 @@ START_TEST(public_errors_carry_text_and_exit_status)
         ty_config_read(&config, &(struct ty_source){.path = "/nonexistent/run.yaml"}, NULL), 0);
     ty_config_free(NULL);
 }
-END_TEST
 
-START_TEST(with_a_configuration_gsl_ends_no_process)
+TEST(with_a_configuration_gsl_ends_no_process)
 {
     struct ty_config config;
     struct ty_err err = {0};
@@ -446,13 +432,5 @@ START_TEST(with_a_configuration_gsl_ends_no_process)
                   "a handler of its own, not GSL's that aborts");
     ty_arena_release(&config.arena);
 }
-END_TEST
 
-TY_SUITE("config", values_come_from_presets_file_and_defaults, the_stronger_source_wins,
-         set_can_choose_presets_and_lists, a_byte_order_mark_is_passed_over,
-         a_section_may_be_empty_and_values_may_be_aliases,
-         a_hugging_face_file_lies_beside_the_run_file, every_mistake_has_its_message,
-         mistakes_of_all_sections_come_at_once, required_keys_are_asked_for_at_their_section,
-         twenty_mistakes_are_shown, show_has_every_value_and_its_origin,
-         every_preset_is_applied_without_a_complaint, the_digest_depends_on_values_and_nothing_else,
-         public_errors_carry_text_and_exit_status, with_a_configuration_gsl_ends_no_process)
+TY_SUITE("config")

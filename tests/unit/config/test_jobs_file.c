@@ -17,7 +17,7 @@ static uint32_t seat(const struct ty_config *c, uint32_t rank)
     return c->layout.gpu_of != NULL ? c->layout.gpu_of[rank] : rank;
 }
 
-START_TEST(a_job_sits_after_the_one_before)
+TEST(a_job_sits_after_the_one_before)
 {
     struct quick_run q =
         quick_run(CLUSTER("8") MODEL "layout: {tensor: 2, data: 4, global_batch: 32}\n"
@@ -33,9 +33,8 @@ START_TEST(a_job_sits_after_the_one_before)
     ck_assert_uint_eq(seat(q.config->jobs[1].config, 15), 31);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(nodes_and_gpus_name_the_seats_of_one_job_too)
+TEST(nodes_and_gpus_name_the_seats_of_one_job_too)
 {
     struct quick_run q = quick_run(CLUSTER("8") MODEL
                                    "layout: {nodes: [0, 2-3], gpus: [1, 6-7], global_batch: 36}\n",
@@ -47,11 +46,10 @@ START_TEST(nodes_and_gpus_name_the_seats_of_one_job_too)
     }
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- what a job is ---- */
 
-START_TEST(settings_of_the_command_line_are_those_of_the_first_job)
+TEST(settings_of_the_command_line_are_those_of_the_first_job)
 {
     struct quick_run q = quick_run(
         apart, "sweep",
@@ -65,7 +63,6 @@ START_TEST(settings_of_the_command_line_are_those_of_the_first_job)
     ck_assert_double_eq(b->cluster.net.nic_bandwidth, 12.5e9);
     quick_run_free(&q);
 }
-END_TEST
 
 static void put(struct temp_dir *dir, const char *name, const char *text)
 {
@@ -75,7 +72,7 @@ static void put(struct temp_dir *dir, const char *name, const char *text)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-START_TEST(a_job_may_be_another_run_file)
+TEST(a_job_may_be_another_run_file)
 {
     struct temp_dir dir;
     struct ty_err err = TY_ERR_NONE;
@@ -107,9 +104,8 @@ START_TEST(a_job_may_be_another_run_file)
     ty_config_free(config);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(the_digest_is_of_all_jobs)
+TEST(the_digest_is_of_all_jobs)
 {
     struct quick_run q = quick_run(apart, "sweep", NULL), alone = quick_run(first, "sweep", NULL);
     ck_assert_uint_ne(ty_config_digest(q.config), ty_config_digest(alone.config));
@@ -119,11 +115,10 @@ START_TEST(the_digest_is_of_all_jobs)
     quick_run_free(&q);
     quick_run_free(&alone);
 }
-END_TEST
 
 /* ---- what is said of them ---- */
 
-START_TEST(the_explanation_tells_what_each_job_costs)
+TEST(the_explanation_tells_what_each_job_costs)
 {
     struct quick_run q =
         quick_run(CLUSTER("1") MODEL "layout: {gpus: 0-3, tensor: 2, global_batch: 32}\n"
@@ -141,9 +136,8 @@ START_TEST(the_explanation_tells_what_each_job_costs)
     free(text);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(a_neighbour_that_does_not_fit_is_told_of)
+TEST(a_neighbour_that_does_not_fit_is_told_of)
 {
     static const char *const layers[] = {"4", "96"};
     for (size_t i = 0; i < TY_COUNT(layers); i++) {
@@ -162,9 +156,5 @@ START_TEST(a_neighbour_that_does_not_fit_is_told_of)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-TY_SUITE("jobs_file", a_job_sits_after_the_one_before, nodes_and_gpus_name_the_seats_of_one_job_too,
-         settings_of_the_command_line_are_those_of_the_first_job, a_job_may_be_another_run_file,
-         the_digest_is_of_all_jobs, the_explanation_tells_what_each_job_costs,
-         a_neighbour_that_does_not_fit_is_told_of)
+TY_SUITE("jobs_file")

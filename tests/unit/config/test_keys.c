@@ -27,7 +27,7 @@ static const char *word_of(const struct ty_key *key, const char *name)
     return NULL;
 }
 
-START_TEST(keys_are_rows_with_the_words_that_may_be_written)
+TEST(keys_are_rows_with_the_words_that_may_be_written)
 {
     struct ty_keys *keys;
     ck_assert_int_eq(ty_keys_new(&keys, NULL), 0);
@@ -51,9 +51,8 @@ START_TEST(keys_are_rows_with_the_words_that_may_be_written)
     ty_keys_free(keys);
     ty_keys_free(NULL);
 }
-END_TEST
 
-START_TEST(every_key_has_a_line_with_its_meaning)
+TEST(every_key_has_a_line_with_its_meaning)
 {
     char *text;
     ck_assert_int_eq(ty_list("keys", NULL, &text, NULL), 0);
@@ -86,7 +85,5 @@ START_TEST(every_key_has_a_line_with_its_meaning)
     }
     ty_arena_release(&config.arena);
 }
-END_TEST
 
-TY_SUITE("keys", keys_are_rows_with_the_words_that_may_be_written,
-         every_key_has_a_line_with_its_meaning)
+TY_SUITE("keys")

@@ -69,7 +69,7 @@ static const char *said(struct folder *f)
     return f->err.text;
 }
 
-START_TEST(logs_lie_beside_the_run_file)
+TEST(logs_lie_beside_the_run_file)
 {
     static const struct {
         const char *keys, *set;
@@ -96,9 +96,8 @@ START_TEST(logs_lie_beside_the_run_file)
     }
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
-START_TEST(wrong_names_and_files_are_reported)
+TEST(wrong_names_and_files_are_reported)
 {
     static const struct {
         const char *keys, *message;
@@ -139,7 +138,6 @@ START_TEST(wrong_names_and_files_are_reported)
     }
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
 static uint64_t digest(struct folder *f, const char *keys)
 {
@@ -149,7 +147,7 @@ static uint64_t digest(struct folder *f, const char *keys)
     return h;
 }
 
-START_TEST(the_digest_depends_on_what_was_measured_not_on_names)
+TEST(the_digest_depends_on_what_was_measured_not_on_names)
 {
     struct folder f = begin();
     char other[sizeof(pair_log)];
@@ -163,7 +161,6 @@ START_TEST(the_digest_depends_on_what_was_measured_not_on_names)
     ck_assert(a != digest(&f, ", collectives: {measured: other.log}"));
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
 static char *described(struct folder *f, const char *keys)
 {
@@ -177,7 +174,7 @@ static char *described(struct folder *f, const char *keys)
     return text;
 }
 
-START_TEST(check_tells_what_a_log_covers)
+TEST(check_tells_what_a_log_covers)
 {
     static const char *const lines[] = {
         "\n  a.log: all-reduce, 2 ranks on 1 node, 2 sizes from 1.0 KiB to 1.0 MiB, float\n"
@@ -198,14 +195,13 @@ START_TEST(check_tells_what_a_log_covers)
     ty_text_free(text);
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
 #define ROWS                                                                                       \
     "op,role,dtype,ranks,nodes,bytes,time_us\nall-reduce,,,2,1,1048576,80\n"                       \
     "all-reduce,,,2,1,2097152,100\nsend-recv,,,2,1,4194304,50\n"
 
 /* In a table of kernels, or as one of the logs. */
-START_TEST(collectives_of_a_table_are_like_those_of_logs)
+TEST(collectives_of_a_table_are_like_those_of_logs)
 {
     static const char *const keys[] = {", operators: t.csv", ", collectives: {measured: t.csv}"};
     for (size_t i = 0; i < TY_COUNT(keys); i++) {
@@ -227,9 +223,8 @@ START_TEST(collectives_of_a_table_are_like_those_of_logs)
         temp_dir_remove(&f.dir);
     }
 }
-END_TEST
 
-START_TEST(a_table_and_a_log_of_one_group_are_refused)
+TEST(a_table_and_a_log_of_one_group_are_refused)
 {
     struct folder f = begin();
     put(&f, "t.csv", ROWS);
@@ -244,9 +239,5 @@ START_TEST(a_table_and_a_log_of_one_group_are_refused)
                   f.err.text);
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
-TY_SUITE("measured", collectives_of_a_table_are_like_those_of_logs,
-         a_table_and_a_log_of_one_group_are_refused, logs_lie_beside_the_run_file,
-         wrong_names_and_files_are_reported, the_digest_depends_on_what_was_measured_not_on_names,
-         check_tells_what_a_log_covers)
+TY_SUITE("measured")

@@ -41,7 +41,7 @@ static int read_with(struct ty_config **config, const char *first, const char *s
     return rc;
 }
 
-START_TEST(a_group_that_the_schedule_has_no_use_for_is_told)
+TEST(a_group_that_the_schedule_has_no_use_for_is_told)
 {
     const struct {
         const char *name, *said;
@@ -62,9 +62,8 @@ START_TEST(a_group_that_the_schedule_has_no_use_for_is_told)
         ty_config_free(c);
     }
 }
-END_TEST
 
-START_TEST(a_schedule_of_pieces_says_how_many_where_nobody_did)
+TEST(a_schedule_of_pieces_says_how_many_where_nobody_did)
 {
     const struct {
         const char *schedule, *said;
@@ -109,9 +108,8 @@ START_TEST(a_schedule_of_pieces_says_how_many_where_nobody_did)
         ty_config_free(c);
     }
 }
-END_TEST
 
-START_TEST(a_stack_without_its_sharding_is_told)
+TEST(a_stack_without_its_sharding_is_told)
 {
     const struct {
         const char *set, *said;
@@ -135,9 +133,8 @@ START_TEST(a_stack_without_its_sharding_is_told)
         ty_config_free(c);
     }
 }
-END_TEST
 
-START_TEST(keys_that_stay_over_a_later_preset_are_told)
+TEST(keys_that_stay_over_a_later_preset_are_told)
 {
     struct ty_err err;
     struct ty_config *c;
@@ -162,9 +159,8 @@ START_TEST(keys_that_stay_over_a_later_preset_are_told)
     ty_text_free(text);
     ty_config_free(c);
 }
-END_TEST
 
-START_TEST(an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set)
+TEST(an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set)
 {
     struct ty_err err;
     struct ty_config *c;
@@ -180,10 +176,9 @@ START_TEST(an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set)
     ck_assert_ptr_nonnull(strstr(text, "one.yaml:1"));
     ty_config_free(c);
 }
-END_TEST
 
 /* A preset named by an overlay replaces that of the file and lies below the file's values. */
-START_TEST(an_overlay_can_choose_presets)
+TEST(an_overlay_can_choose_presets)
 {
     struct ty_err err;
     struct ty_config *c;
@@ -196,9 +191,8 @@ START_TEST(an_overlay_can_choose_presets)
     ck_assert_uint_eq(c->layout.pipeline, 4);
     ty_config_free(c);
 }
-END_TEST
 
-START_TEST(mistakes_in_an_overlay_have_their_place_in_it)
+TEST(mistakes_in_an_overlay_have_their_place_in_it)
 {
     static const struct {
         const char *text, *message;
@@ -219,11 +213,5 @@ START_TEST(mistakes_in_an_overlay_have_their_place_in_it)
         ck_assert_msg(strstr(err.text, rows[i].message) != NULL, "%s", err.text);
     }
 }
-END_TEST
 
-TY_SUITE("overlay", a_stack_without_its_sharding_is_told,
-         a_group_that_the_schedule_has_no_use_for_is_told,
-         a_schedule_of_pieces_says_how_many_where_nobody_did,
-         keys_that_stay_over_a_later_preset_are_told,
-         an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set,
-         an_overlay_can_choose_presets, mistakes_in_an_overlay_have_their_place_in_it)
+TY_SUITE("overlay")

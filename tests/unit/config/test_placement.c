@@ -102,7 +102,7 @@ static double all_traffic(const struct ty_run *run)
     return sum;
 }
 
-START_TEST(every_order_runs_on_any_shape_with_any_map)
+TEST(every_order_runs_on_any_shape_with_any_map)
 {
     static const struct {
         uint32_t nics, tensor, pipeline, zero;
@@ -131,7 +131,6 @@ START_TEST(every_order_runs_on_any_shape_with_any_map)
     }
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
 static const char two_nodes[] =
     "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
@@ -158,7 +157,7 @@ static ty_ps makespan(struct folder *f, const uint32_t *gpu_of, uint64_t *digest
     return out;
 }
 
-START_TEST(a_rank_file_decides_what_crosses_nodes)
+TEST(a_rank_file_decides_what_crosses_nodes)
 {
     uint32_t same[16], swapped[16], spread[16];
     uint64_t none_digest, same_digest, swapped_digest, spread_digest;
@@ -179,9 +178,8 @@ START_TEST(a_rank_file_decides_what_crosses_nodes)
     ck_assert(spread_digest != swapped_digest);
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
-START_TEST(a_rank_file_does_what_the_same_order_does)
+TEST(a_rank_file_does_what_the_same_order_does)
 {
     static const char by_order[] =
         "cluster: {preset: dgx-a100-80g, nodes: 2}\nmodel: {preset: llama-7b}\n"
@@ -201,9 +199,8 @@ START_TEST(a_rank_file_does_what_the_same_order_does)
     ck_assert_uint_eq(makespan(&f, gpu_of, &digest), expected);
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
-START_TEST(a_wrong_file_is_reported_with_who_names_it)
+TEST(a_wrong_file_is_reported_with_who_names_it)
 {
     static const struct {
         const char *map, *message;
@@ -231,9 +228,8 @@ START_TEST(a_wrong_file_is_reported_with_who_names_it)
     }
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
-START_TEST(a_byte_order_mark_is_passed_over)
+TEST(a_byte_order_mark_is_passed_over)
 {
     char lines[500] = "\xEF\xBB\xBF", text[600];
     struct folder f;
@@ -251,8 +247,5 @@ START_TEST(a_byte_order_mark_is_passed_over)
     ty_config_free(f.config);
     temp_dir_remove(&f.dir);
 }
-END_TEST
 
-TY_SUITE("placement", every_order_runs_on_any_shape_with_any_map,
-         a_rank_file_decides_what_crosses_nodes, a_rank_file_does_what_the_same_order_does,
-         a_wrong_file_is_reported_with_who_names_it, a_byte_order_mark_is_passed_over)
+TY_SUITE("placement")

@@ -68,7 +68,7 @@ static void good(struct ty_uncertain *u, const char *own, const char *overlay, c
     ck_assert_msg(read_uncertain(u, own, overlay, set, &err) == 0, "%s", err.text);
 }
 
-START_TEST(what_presets_call_a_guess_counts_until_somebody_knows_better)
+TEST(what_presets_call_a_guess_counts_until_somebody_knows_better)
 {
     struct ty_uncertain u;
     good(&u, "", NULL, NULL);
@@ -83,10 +83,9 @@ START_TEST(what_presets_call_a_guess_counts_until_somebody_knows_better)
     good(&u, "uncertainty: {guesses: false}\n", NULL, NULL);
     ck_assert(u.n == 0);
 }
-END_TEST
 
 /* Of a key the strongest source counts, and a stronger value takes the error of a weaker away. */
-START_TEST(an_error_is_of_the_value_it_stands_beside_or_above)
+TEST(an_error_is_of_the_value_it_stands_beside_or_above)
 {
     static const char own[] =
         "uncertainty:\n  errors: [cluster.derate 3 %, cluster.nic_efficiency "
@@ -121,9 +120,8 @@ START_TEST(an_error_is_of_the_value_it_stands_beside_or_above)
     good(&u, own, NULL, "uncertainty.errors=[cluster.derate 20 %]");
     ck_assert(error_of(&u, "cluster.derate") == 0.2);
 }
-END_TEST
 
-START_TEST(mistakes_have_their_message)
+TEST(mistakes_have_their_message)
 {
     static const struct {
         const char *own, *message;
@@ -167,7 +165,5 @@ START_TEST(mistakes_have_their_message)
         ck_assert_msg(strstr(err.text, rows[i].message) != NULL, "%s", err.text);
     }
 }
-END_TEST
 
-TY_SUITE("uncertainty", what_presets_call_a_guess_counts_until_somebody_knows_better,
-         an_error_is_of_the_value_it_stands_beside_or_above, mistakes_have_their_message)
+TY_SUITE("uncertainty")

@@ -29,7 +29,7 @@ static struct ty_config *read_with(const char *text, const char *const *sets, si
 }
 
 /* Layouts right and wrong: a variant has the digest, or the message, of a file with its values. */
-START_TEST(a_variant_is_what_its_values_make_of_the_file)
+TEST(a_variant_is_what_its_values_make_of_the_file)
 {
     static const uint32_t degree[] = {1, 2, 3, 8}, schedule[] = {0, 1, 3, 7, 16};
     struct ty_err err, own;
@@ -68,7 +68,6 @@ START_TEST(a_variant_is_what_its_values_make_of_the_file)
     ck_assert_uint_gt(wrong, 20);
     ty_config_free(base);
 }
-END_TEST
 
 /* The configuration of some settings, as it shows itself; "": it is wrong, and err says why. */
 static void show(struct ty_config *config, int rc, char *text, size_t size)
@@ -185,7 +184,7 @@ static uint32_t check_rows(const char *text, uint32_t n)
     return right;
 }
 
-START_TEST(a_row_of_settings_is_what_reading_the_file_with_them_gives)
+TEST(a_row_of_settings_is_what_reading_the_file_with_them_gives)
 {
     static const char wrong[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
                                 "model: {preset: llama-30b}\n"
@@ -207,7 +206,5 @@ START_TEST(a_row_of_settings_is_what_reading_the_file_with_them_gives)
     ck_assert_uint_eq(check_rows(misspelt, n / 20), 0);
     ck_assert_uint_eq(check_rows(broken, n / 20), 0);
 }
-END_TEST
 
-TY_SUITE("vary", a_variant_is_what_its_values_make_of_the_file,
-         a_row_of_settings_is_what_reading_the_file_with_them_gives)
+TY_SUITE("vary")

@@ -80,7 +80,7 @@ static void end(struct played *p)
     ty_arena_release(&p->arena);
 }
 
-START_TEST(a_step_takes_the_sum_of_maxima)
+TEST(a_step_takes_the_sum_of_maxima)
 {
     static const struct layers x = {.work = {{100, 300}, {300, 100}, {200, 200}, {1, 2}},
                                     .n = 4,
@@ -92,9 +92,8 @@ START_TEST(a_step_takes_the_sum_of_maxima)
     ck_assert_uint_eq(p.timeline.makespan, 300 + 300 + 200 + 2 + 4 * 50 + 10); /* 603 in sums */
     end(&p);
 }
-END_TEST
 
-START_TEST(waiting_for_the_slowest_is_told_from_transfer)
+TEST(waiting_for_the_slowest_is_told_from_transfer)
 {
     static const struct layers x = {.work = {{100, 300}, {310, 100}},
                                     .n = 2,
@@ -115,10 +114,9 @@ START_TEST(waiting_for_the_slowest_is_told_from_transfer)
     ck_assert_double_eq_tol(p.stats.layer_waited_s[1], 105e-12, 1e-18);
     end(&p);
 }
-END_TEST
 
 /* The second of two exchanges stands behind the first: that is no waiting for others. */
-START_TEST(a_busy_stream_is_not_waiting_for_others)
+TEST(a_busy_stream_is_not_waiting_for_others)
 {
     static const struct layers x = {.work = {{300, 100}},
                                     .n = 1,
@@ -134,9 +132,8 @@ START_TEST(a_busy_stream_is_not_waiting_for_others)
     ck_assert_uint_eq(p.stats.rank[1].bucket[TY_BUCKET_EXPOSED_EXPERT], 300);
     end(&p);
 }
-END_TEST
 
-START_TEST(waiting_at_other_collectives_is_not_told_apart)
+TEST(waiting_at_other_collectives_is_not_told_apart)
 {
     static const struct layers x = {
         .work = {{100, 300}}, .n = 1, .exchange = 50, .last = 10, .category = TY_CAT_COMM_TENSOR};
@@ -146,7 +143,5 @@ START_TEST(waiting_at_other_collectives_is_not_told_apart)
     ck_assert_double_eq(p.stats.waited_s, 0);
     end(&p);
 }
-END_TEST
 
-TY_SUITE("awaited", a_step_takes_the_sum_of_maxima, waiting_for_the_slowest_is_told_from_transfer,
-         a_busy_stream_is_not_waiting_for_others, waiting_at_other_collectives_is_not_told_apart)
+TY_SUITE("awaited")

@@ -41,7 +41,7 @@ static void several_release(struct several *s)
     ty_arena_release(&s->arena);
 }
 
-START_TEST(every_task_is_where_it_was)
+TEST(every_task_is_where_it_was)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
         struct several s;
@@ -67,9 +67,8 @@ START_TEST(every_task_is_where_it_was)
         several_release(&s);
     }
 }
-END_TEST
 
-START_TEST(statistics_of_a_rank_are_those_of_its_run)
+TEST(statistics_of_a_rank_are_those_of_its_run)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
         struct several s;
@@ -87,9 +86,8 @@ START_TEST(statistics_of_a_rank_are_those_of_its_run)
         several_release(&s);
     }
 }
-END_TEST
 
-START_TEST(where_one_stopped_the_whole_is_cut_there)
+TEST(where_one_stopped_the_whole_is_cut_there)
 {
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct several s;
@@ -121,7 +119,5 @@ START_TEST(where_one_stopped_the_whole_is_cut_there)
         several_release(&s);
     }
 }
-END_TEST
 
-TY_SUITE("beside", every_task_is_where_it_was, statistics_of_a_rank_are_those_of_its_run,
-         where_one_stopped_the_whole_is_cut_there)
+TY_SUITE("beside")

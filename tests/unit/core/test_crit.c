@@ -19,7 +19,7 @@ static void follow(void *arg, const struct ty_crit_task *task)
     chain->sum += task->dur + task->delay;
 }
 
-START_TEST(the_path_of_random_programs_has_no_gap_and_spans_the_run)
+TEST(the_path_of_random_programs_has_no_gap_and_spans_the_run)
 {
     static struct ty_err err;
     for (uint64_t seed = 1; seed <= 600; seed++) {
@@ -38,11 +38,10 @@ START_TEST(the_path_of_random_programs_has_no_gap_and_spans_the_run)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* 1F1B with equal stages: the path is one fill, all rounds of one stage, one drain; of 8.4048 s
  * here 263 passes of each direction compute, and 90 us are waited for on each hop. */
-START_TEST(the_path_of_1f1b_is_m_plus_p_minus_1_rounds_and_their_messages)
+TEST(the_path_of_1f1b_is_m_plus_p_minus_1_rounds_and_their_messages)
 {
     static struct ty_err err;
     const struct floor_shape shape = {1, 4, 1, 8, 2};
@@ -60,7 +59,5 @@ START_TEST(the_path_of_1f1b_is_m_plus_p_minus_1_rounds_and_their_messages)
     ty_timeline_release(&t);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("crit", the_path_of_random_programs_has_no_gap_and_spans_the_run,
-         the_path_of_1f1b_is_m_plus_p_minus_1_rounds_and_their_messages)
+TY_SUITE("crit")

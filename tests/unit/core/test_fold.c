@@ -34,7 +34,7 @@ static const struct {
      false},
 };
 
-START_TEST(folded_runs_take_the_same_time)
+TEST(folded_runs_take_the_same_time)
 {
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct quick_run q = quick_run(small, NULL, rows[i].sets);
@@ -58,7 +58,6 @@ START_TEST(folded_runs_take_the_same_time)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* To the bit. */
 static bool same_stats(const struct ty_stats *a, const struct ty_stats *b, uint32_t n_gangs)
@@ -88,7 +87,7 @@ static void demand_alike(const struct ty_timeline *all, const struct ty_timeline
     ck_assert_msg(same_stats(&each, &fold, n_gangs), "%s %zu, folded", what, i);
 }
 
-START_TEST(one_member_tells_the_statistics_of_all)
+TEST(one_member_tells_the_statistics_of_all)
 {
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct ty_err err = {0};
@@ -106,7 +105,6 @@ START_TEST(one_member_tells_the_statistics_of_all)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Of random programs without what tells members apart, in which waiting for collectives of the
  * tensor stream is told by layer. Returns what was waited. */
@@ -139,7 +137,7 @@ static double demand_random(uint64_t seed)
     return stats.waited_s;
 }
 
-START_TEST(one_member_tells_the_statistics_of_random_programs)
+TEST(one_member_tells_the_statistics_of_random_programs)
 {
     uint32_t n_waited = 0;
     for (uint64_t seed = 1; seed <= 1000; seed++) {
@@ -147,7 +145,5 @@ START_TEST(one_member_tells_the_statistics_of_random_programs)
     }
     ck_assert_uint_gt(n_waited, 40); /* sums that are rounded occur */
 }
-END_TEST
 
-TY_SUITE("fold", folded_runs_take_the_same_time, one_member_tells_the_statistics_of_all,
-         one_member_tells_the_statistics_of_random_programs)
+TY_SUITE("fold")

@@ -23,7 +23,7 @@ static void check_gang(const struct ty_timeline *t, const struct ty_gang *gang)
     ck_assert_uint_eq(n, gang->n_ops);
 }
 
-START_TEST(operations_come_in_the_order_of_tasks)
+TEST(operations_come_in_the_order_of_tasks)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct ty_arena arena = {.head = NULL};
@@ -38,10 +38,9 @@ START_TEST(operations_come_in_the_order_of_tasks)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* Blocks of 0, 2, 0 and 1 operations; a pass may do nothing, a gang, too. */
-START_TEST(passes_without_operations_are_skipped)
+TEST(passes_without_operations_are_skipped)
 {
     struct ty_op ops[] = {TY_OP_INIT, TY_OP_INIT, TY_OP_INIT};
     struct ty_block blocks[] = {{.first = 0}, {.n_ops = 2}, {.first = 2}, {.first = 2, .n_ops = 1}};
@@ -71,6 +70,5 @@ START_TEST(passes_without_operations_are_skipped)
     ck_assert(!ty_gang_meets(&program, &gangs[0], 6));
     ck_assert(!ty_gang_meets(&program, &gangs[1], 7));
 }
-END_TEST
 
-TY_SUITE("issue", operations_come_in_the_order_of_tasks, passes_without_operations_are_skipped)
+TY_SUITE("issue")

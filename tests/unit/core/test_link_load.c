@@ -78,7 +78,7 @@ static void release_pair(struct pair *h)
 }
 
 /* The first runs alone until 300, at half its speed until 1700; the second then alone. */
-START_TEST(two_flows_that_meet_fill_their_link_and_no_more)
+TEST(two_flows_that_meet_fill_their_link_and_no_more)
 {
     struct pair h;
     struct seen even = {.n = 0}, bent = {.n = 0};
@@ -112,11 +112,10 @@ START_TEST(two_flows_that_meet_fill_their_link_and_no_more)
     ck_assert_uint_eq(peak.full, 2000);
     release_pair(&h);
 }
-END_TEST
 
 /* At a clock of 700 the third takes [0, 700); those before it go into it, and the last, ten
  * picoseconds without a stretch of their own, are put behind. */
-START_TEST(a_coarse_clock_loses_no_byte)
+TEST(a_coarse_clock_loses_no_byte)
 {
     struct pair h;
     struct seen seen = {.n = 0};
@@ -138,10 +137,9 @@ START_TEST(a_coarse_clock_loses_no_byte)
     ck_assert(seen.Bps[2] == 0);
     release_pair(&h);
 }
-END_TEST
 
 /* One gang of two in lockstep, with latencies of their own; what was executed is its fold. */
-START_TEST(members_in_lockstep_keep_their_own_latencies)
+TEST(members_in_lockstep_keep_their_own_latencies)
 {
     struct pair h;
     struct seen seen = {.n = 0};
@@ -177,10 +175,9 @@ START_TEST(members_in_lockstep_keep_their_own_latencies)
     ck_assert_uint_eq(seen.t[4], 2000);
     release_pair(&h);
 }
-END_TEST
 
 /* Two gangs come to a meeting with one kind: it happens once. */
-START_TEST(a_meeting_counts_once)
+TEST(a_meeting_counts_once)
 {
     struct pair h;
     struct ty_builder b = begin_pair(&h);
@@ -198,7 +195,5 @@ START_TEST(a_meeting_counts_once)
     ck_assert_double_eq_tol(h.load.bytes[0], 1000e-12 * 1e9, 1e-12);
     release_pair(&h);
 }
-END_TEST
 
-TY_SUITE("load", two_flows_that_meet_fill_their_link_and_no_more, a_coarse_clock_loses_no_byte,
-         members_in_lockstep_keep_their_own_latencies, a_meeting_counts_once)
+TY_SUITE("load")

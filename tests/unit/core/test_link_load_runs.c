@@ -11,7 +11,7 @@
 
 static struct ty_err err;
 
-START_TEST(bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one)
+TEST(bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one)
 {
     double used = 0;
     for (size_t v = 0; v < TY_COUNT(variants); v++) {
@@ -47,7 +47,6 @@ START_TEST(bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one
     }
     ck_assert(used > 0);
 }
-END_TEST
 
 /* Gangs that stop somewhere, each on its own. */
 static void halt_somewhere(struct quick_run *q, uint64_t seed)
@@ -68,7 +67,7 @@ static void halt_somewhere(struct quick_run *q, uint64_t seed)
     free(stop);
 }
 
-START_TEST(of_a_run_that_halted_what_was_issued_counts)
+TEST(of_a_run_that_halted_what_was_issued_counts)
 {
     uint32_t less = 0;
     for (size_t v = 0; v < TY_COUNT(variants); v++) {
@@ -96,7 +95,6 @@ START_TEST(of_a_run_that_halted_what_was_issued_counts)
     }
     ck_assert_uint_gt(less, 100);
 }
-END_TEST
 
 /* ---- what a walk adds up to ---- */
 
@@ -114,7 +112,7 @@ static void add_up(void *arg, ty_ps t, double Bps)
     s->most = Bps > s->most ? Bps : s->most;
 }
 
-START_TEST(no_link_is_above_its_capacity_and_no_byte_is_lost_where_links_are_shared)
+TEST(no_link_is_above_its_capacity_and_no_byte_is_lost_where_links_are_shared)
 {
     uint32_t filled = 0;
     for (size_t v = 0; v < TY_COUNT(variants); v++) {
@@ -140,7 +138,6 @@ START_TEST(no_link_is_above_its_capacity_and_no_byte_is_lost_where_links_are_sha
     }
     ck_assert_uint_gt(filled, 0);
 }
-END_TEST
 
 static void assert_same_use(const struct ty_class_use *a, const struct ty_class_use *b)
 {
@@ -151,7 +148,7 @@ static void assert_same_use(const struct ty_class_use *a, const struct ty_class_
     ASSERT_NEAR(a->full_s, b->full_s, 1e-9);
 }
 
-START_TEST(a_folded_run_and_members_in_lockstep_tell_the_same_as_all_ranks)
+TEST(a_folded_run_and_members_in_lockstep_tell_the_same_as_all_ranks)
 {
     uint32_t lockstep = 0;
     for (size_t v = 0; v < TY_COUNT(variants); v++) {
@@ -176,10 +173,9 @@ START_TEST(a_folded_run_and_members_in_lockstep_tell_the_same_as_all_ranks)
     }
     ck_assert_uint_gt(lockstep, 4);
 }
-END_TEST
 
 /* The other job goes on when the run's own is over: bytes are those of as long as a step. */
-START_TEST(a_step_is_one_of_the_runs_own_job)
+TEST(a_step_is_one_of_the_runs_own_job)
 {
     struct quick_run q = run_variant(JOBS, NULL);
     struct ty_class_use use[TY_N_LINK_CLASSES];
@@ -199,9 +195,8 @@ START_TEST(a_step_is_one_of_the_runs_own_job)
     ASSERT_NEAR(in_a_step / own_s, bytes / all_s, 1e-9);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(load_is_found_once_for_every_execution)
+TEST(load_is_found_once_for_every_execution)
 {
     struct quick_run q = run_variant(3, "sweep");
     const struct ty_link_load *load;
@@ -219,10 +214,9 @@ START_TEST(load_is_found_once_for_every_execution)
     ck_assert_ptr_eq(load->speed_change, changes);
     quick_run_free(&q);
 }
-END_TEST
 
 /* What leaves a port enters another. */
-START_TEST(links_carry_twice_what_ranks_send)
+TEST(links_carry_twice_what_ranks_send)
 {
     for (size_t v = 0; v < JOBS; v++) { /* figures are of one job */
         struct quick_run q = run_variant(v, NULL);
@@ -242,7 +236,6 @@ START_TEST(links_carry_twice_what_ranks_send)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* ---- capacities ---- */
 
@@ -262,7 +255,7 @@ static const char *pick(uint64_t *state, const char *const *from, uint32_t n)
 /* Random jobs, whose links are shared as they are used: none carries more than it can, at any
  * time, whether collectives are flows or messages; nor is it full for longer than there is time,
  * or carries less at its fullest than on average. */
-START_TEST(no_link_of_a_random_job_is_above_what_it_has)
+TEST(no_link_of_a_random_job_is_above_what_it_has)
 {
     uint64_t state = 20;
     uint32_t n_full[2] = {0, 0};
@@ -302,12 +295,5 @@ START_TEST(no_link_of_a_random_job_is_above_what_it_has)
     ck_assert_uint_gt(n_full[0], 10); /* there is something to be above of */
     ck_assert_uint_gt(n_full[1], 10);
 }
-END_TEST
 
-TY_SUITE("load of runs", no_link_of_a_random_job_is_above_what_it_has,
-         bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one,
-         of_a_run_that_halted_what_was_issued_counts,
-         no_link_is_above_its_capacity_and_no_byte_is_lost_where_links_are_shared,
-         a_folded_run_and_members_in_lockstep_tell_the_same_as_all_ranks,
-         a_step_is_one_of_the_runs_own_job, load_is_found_once_for_every_execution,
-         links_carry_twice_what_ranks_send)
+TY_SUITE("load of runs")

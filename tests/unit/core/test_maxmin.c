@@ -10,7 +10,7 @@
 
 static const double LINE[] = {100, 100, 100};
 
-START_TEST(a_flow_alone_runs_at_full_speed)
+TEST(a_flow_alone_runs_at_full_speed)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -26,9 +26,8 @@ START_TEST(a_flow_alone_runs_at_full_speed)
     }
     close_net(&net);
 }
-END_TEST
 
-START_TEST(two_flows_on_one_link_run_at_half_speed_and_the_one_left_at_full)
+TEST(two_flows_on_one_link_run_at_half_speed_and_the_one_left_at_full)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -45,11 +44,10 @@ START_TEST(two_flows_on_one_link_run_at_half_speed_and_the_one_left_at_full)
     ck_assert(net.last_told == 1 && net.last_before == 0.5 && net.last_now == 1);
     close_net(&net);
 }
-END_TEST
 
 /* Bertsekas & Gallager 1992, section 6.5.2, figure 6.13 in kind: the long flow stops with the link
  * that three share, the short flows take what it leaves. */
-START_TEST(a_long_flow_stops_where_most_meet_and_the_others_take_the_rest)
+TEST(a_long_flow_stops_where_most_meet_and_the_others_take_the_rest)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -75,9 +73,8 @@ START_TEST(a_long_flow_stops_where_most_meet_and_the_others_take_the_rest)
     ck_assert(speed(&net, 3) == 0.5 && speed(&net, 4) == 0.5);
     close_net(&net);
 }
-END_TEST
 
-START_TEST(weights_divide_a_link)
+TEST(weights_divide_a_link)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -88,10 +85,9 @@ START_TEST(weights_divide_a_link)
     ck_assert(speed(&net, 0) == 0.25 && speed(&net, 1) == 0.75);
     close_net(&net);
 }
-END_TEST
 
 /* Weight 1 over the rate: equal bytes per second on the link that the two share. */
-START_TEST(a_flow_at_its_bound_leaves_the_rest_to_the_others)
+TEST(a_flow_at_its_bound_leaves_the_rest_to_the_others)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -107,9 +103,8 @@ START_TEST(a_flow_at_its_bound_leaves_the_rest_to_the_others)
     ck_assert_uint_eq(net.n_told, 2);
     close_net(&net);
 }
-END_TEST
 
-START_TEST(uses_of_different_sizes_slow_down_in_proportion)
+TEST(uses_of_different_sizes_slow_down_in_proportion)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -122,9 +117,8 @@ START_TEST(uses_of_different_sizes_slow_down_in_proportion)
     ck_assert(speed(&net, 0) == 0.5 && speed(&net, 1) == 0.5 && speed(&net, 2) == 0.75);
     close_net(&net);
 }
-END_TEST
 
-START_TEST(uses_of_the_same_link_add_up)
+TEST(uses_of_the_same_link_add_up)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -141,9 +135,8 @@ START_TEST(uses_of_the_same_link_add_up)
     ck_assert(speed(&net, 1) == 1);
     close_net(&net);
 }
-END_TEST
 
-START_TEST(a_flow_that_asks_more_than_a_link_has_gets_the_link)
+TEST(a_flow_that_asks_more_than_a_link_has_gets_the_link)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -160,10 +153,9 @@ START_TEST(a_flow_that_asks_more_than_a_link_has_gets_the_link)
     ck_assert(speed(&net, 0) == 1);
     close_net(&net);
 }
-END_TEST
 
 /* What a link cannot give to the flows that stopped before it is left to the others. */
-START_TEST(a_chain_of_bottlenecks_takes_turns)
+TEST(a_chain_of_bottlenecks_takes_turns)
 {
     struct net net;
     const double chain[] = {100, 300, 900};
@@ -183,10 +175,9 @@ START_TEST(a_chain_of_bottlenecks_takes_turns)
     }
     close_net(&net);
 }
-END_TEST
 
 /* The light ones share what the heavy one, which stops at full speed, leaves of the link. */
-START_TEST(weights_may_lie_twenty_orders_apart)
+TEST(weights_may_lie_twenty_orders_apart)
 {
     struct net net;
     open_net(&net, 3, LINE);
@@ -201,11 +192,10 @@ START_TEST(weights_may_lie_twenty_orders_apart)
     ck_assert_double_eq_tol(speed(&net, 2), 0.2, 1e-14);
     close_net(&net);
 }
-END_TEST
 
 /* ---- many on one link ---- */
 
-START_TEST(flows_that_just_fill_a_link_run_at_full_speed_one_more_and_all_slow_down)
+TEST(flows_that_just_fill_a_link_run_at_full_speed_one_more_and_all_slow_down)
 {
     static struct net net; /* thousands of flows: more than a stack likes */
     net.n_links = 1;
@@ -228,11 +218,10 @@ START_TEST(flows_that_just_fill_a_link_run_at_full_speed_one_more_and_all_slow_d
     }
     close_net(&net);
 }
-END_TEST
 
 /* ---- what is told ---- */
 
-START_TEST(only_flows_whose_speed_changed_are_told)
+TEST(only_flows_whose_speed_changed_are_told)
 {
     struct net net;
     const double wide[] = {100, 100, 1e15};
@@ -256,9 +245,8 @@ START_TEST(only_flows_whose_speed_changed_are_told)
     ck_assert(speed(&net, 0) == 0.5 && speed(&net, 3) == 0.5);
     close_net(&net);
 }
-END_TEST
 
-START_TEST(a_change_below_rounding_is_not_told)
+TEST(a_change_below_rounding_is_not_told)
 {
     struct net net;
     const double wide[] = {1e15, 100, 100};
@@ -278,9 +266,8 @@ START_TEST(a_change_below_rounding_is_not_told)
     ck_assert_uint_eq(net.n_told, 4);
     close_net(&net);
 }
-END_TEST
 
-START_TEST(the_lowest_free_number_is_given)
+TEST(the_lowest_free_number_is_given)
 {
     static struct net net;
     net.n_links = 1;
@@ -300,23 +287,12 @@ START_TEST(the_lowest_free_number_is_given)
     }
     close_net(&net);
 }
-END_TEST
 
-START_TEST(links_have_a_word_for_their_class)
+TEST(links_have_a_word_for_their_class)
 {
     ck_assert_str_eq(ty_link_class_title(TY_LINK_NVLINK), "NVLink");
     ck_assert_str_eq(ty_link_class_key(TY_LINK_NIC), "nic");
     ck_assert_str_eq(ty_link_class_key(TY_LINK_POD), "pod_uplink");
 }
-END_TEST
 
-TY_SUITE("maxmin", a_flow_alone_runs_at_full_speed,
-         two_flows_on_one_link_run_at_half_speed_and_the_one_left_at_full,
-         a_long_flow_stops_where_most_meet_and_the_others_take_the_rest, weights_divide_a_link,
-         a_flow_at_its_bound_leaves_the_rest_to_the_others,
-         uses_of_different_sizes_slow_down_in_proportion, uses_of_the_same_link_add_up,
-         a_flow_that_asks_more_than_a_link_has_gets_the_link, a_chain_of_bottlenecks_takes_turns,
-         weights_may_lie_twenty_orders_apart,
-         flows_that_just_fill_a_link_run_at_full_speed_one_more_and_all_slow_down,
-         only_flows_whose_speed_changed_are_told, a_change_below_rounding_is_not_told,
-         the_lowest_free_number_is_given, links_have_a_word_for_their_class)
+TY_SUITE("maxmin")

@@ -169,7 +169,7 @@ static uint32_t check_by_textbook(struct net *net, const struct wish *wishes, ui
     return n_slowed;
 }
 
-START_TEST(random_graphs_are_solved_as_by_the_textbook)
+TEST(random_graphs_are_solved_as_by_the_textbook)
 {
     static struct net net;
     static struct wish wishes[MAX_FLOWS];
@@ -184,10 +184,9 @@ START_TEST(random_graphs_are_solved_as_by_the_textbook)
     ck_assert_uint_gt(n_slowed, 1250); /* the graphs have both */
     ck_assert_uint_gt(n_flows - n_slowed, 1250);
 }
-END_TEST
 
 /* Hundreds of links, each full at a level of its own. */
-START_TEST(large_random_graphs_are_solved_as_by_the_textbook)
+TEST(large_random_graphs_are_solved_as_by_the_textbook)
 {
     static struct net net;
     static struct wish wishes[MAX_FLOWS];
@@ -198,7 +197,6 @@ START_TEST(large_random_graphs_are_solved_as_by_the_textbook)
         check_by_textbook(&net, wishes, n);
     }
 }
-END_TEST
 
 /* ---- history leaves no trace ---- */
 
@@ -239,7 +237,7 @@ static void check_from_scratch(const struct net *net, const struct wish *wishes,
     close_net(&other);
 }
 
-START_TEST(solving_again_is_solving_from_scratch_to_the_bit)
+TEST(solving_again_is_solving_from_scratch_to_the_bit)
 {
     static struct net net;
     static struct wish wishes[MAX_FLOWS];
@@ -273,9 +271,8 @@ START_TEST(solving_again_is_solving_from_scratch_to_the_bit)
         close_net(&net);
     }
 }
-END_TEST
 
-START_TEST(a_flow_that_comes_and_goes_leaves_the_bits_as_they_were)
+TEST(a_flow_that_comes_and_goes_leaves_the_bits_as_they_were)
 {
     static struct net net;
     static struct wish wishes[MAX_FLOWS];
@@ -302,9 +299,8 @@ START_TEST(a_flow_that_comes_and_goes_leaves_the_bits_as_they_were)
         close_net(&net);
     }
 }
-END_TEST
 
-START_TEST(flows_elsewhere_do_not_show_in_the_bits)
+TEST(flows_elsewhere_do_not_show_in_the_bits)
 {
     static struct net net;
     static struct wish wishes[MAX_FLOWS];
@@ -351,10 +347,5 @@ START_TEST(flows_elsewhere_do_not_show_in_the_bits)
         close_net(&net);
     }
 }
-END_TEST
 
-TY_SUITE("maxmin_graphs", random_graphs_are_solved_as_by_the_textbook,
-         large_random_graphs_are_solved_as_by_the_textbook,
-         solving_again_is_solving_from_scratch_to_the_bit,
-         a_flow_that_comes_and_goes_leaves_the_bits_as_they_were,
-         flows_elsewhere_do_not_show_in_the_bits)
+TY_SUITE("maxmin_graphs")

@@ -80,19 +80,17 @@ static void each_as_by_itself(execute_fn *execute)
     }
 }
 
-START_TEST(where_nothing_is_shared_each_part_is_as_by_itself_in_the_sweep)
+TEST(where_nothing_is_shared_each_part_is_as_by_itself_in_the_sweep)
 {
     each_as_by_itself(ty_sweep);
 }
-END_TEST
 
-START_TEST(and_in_the_queue)
+TEST(and_in_the_queue)
 {
     each_as_by_itself(ty_events);
 }
-END_TEST
 
-START_TEST(ranks_tasks_and_gangs_follow_one_another)
+TEST(ranks_tasks_and_gangs_follow_one_another)
 {
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct several s;
@@ -115,7 +113,6 @@ START_TEST(ranks_tasks_and_gangs_follow_one_another)
         ty_arena_release(&s.arena);
     }
 }
-END_TEST
 
 /* ---- programs made by hand: one rank, one flow after another on one link ---- */
 
@@ -172,7 +169,7 @@ static uint32_t two(const uint32_t link[2], const uint32_t n[2], ty_ps end[2])
     return shared.n_links;
 }
 
-START_TEST(parts_that_share_a_link_take_twice_as_long_and_on_two_not_at_all_longer)
+TEST(parts_that_share_a_link_take_twice_as_long_and_on_two_not_at_all_longer)
 {
     ty_ps end[2];
     ck_assert_uint_eq(two((uint32_t[]){1, 1}, (uint32_t[]){3, 3}, end), 1);
@@ -182,18 +179,16 @@ START_TEST(parts_that_share_a_link_take_twice_as_long_and_on_two_not_at_all_long
     ck_assert_uint_eq(end[0], 3000);
     ck_assert_uint_eq(end[1], 3000);
 }
-END_TEST
 
-START_TEST(who_stays_has_the_link_to_itself_when_the_other_has_gone)
+TEST(who_stays_has_the_link_to_itself_when_the_other_has_gone)
 {
     ty_ps end[2];
     two((uint32_t[]){0, 0}, (uint32_t[]){1, 4}, end);
     ck_assert_uint_eq(end[0], 2000);
     ck_assert_uint_eq(end[1], 5000); /* all bytes through a link that is never idle */
 }
-END_TEST
 
-START_TEST(steps_end_where_their_last_task_ends)
+TEST(steps_end_where_their_last_task_ends)
 {
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct ty_arena arena = {.head = NULL};
@@ -209,7 +204,6 @@ START_TEST(steps_end_where_their_last_task_ends)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* ---- parts that cannot finish ---- */
 
@@ -242,7 +236,7 @@ static void make_meeting(struct ty_program *p, bool late, struct ty_arena *arena
     ck_assert_msg(ty_program_seal(p, arena, &err) == 0, "%s", err.text);
 }
 
-START_TEST(members_of_a_meeting_are_those_of_their_part)
+TEST(members_of_a_meeting_are_those_of_their_part)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_program p, merged;
@@ -257,9 +251,8 @@ START_TEST(members_of_a_meeting_are_those_of_their_part)
     ck_assert_uint_eq(mismatch.n, 0);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(a_part_that_halts_does_so_alone)
+TEST(a_part_that_halts_does_so_alone)
 {
     execute_fn *const engines[] = {ty_sweep, ty_events};
     for (size_t e = 0; e < TY_COUNT(engines); e++) {
@@ -285,11 +278,10 @@ START_TEST(a_part_that_halts_does_so_alone)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* ---- what cannot be merged ---- */
 
-START_TEST(more_kinds_than_can_be_numbered_are_refused)
+TEST(more_kinds_than_can_be_numbered_are_refused)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_program p, merged;
@@ -306,9 +298,8 @@ START_TEST(more_kinds_than_can_be_numbered_are_refused)
     ck_assert_ptr_nonnull(strstr(err.text, "more than 65535 kinds"));
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(other_links_are_refused)
+TEST(other_links_are_refused)
 {
     static const struct ty_link faster[] = {{TY_LINK_NIC, TY_NO_NODE, 1e9},
                                             {TY_LINK_NIC, TY_NO_NODE, 2e9},
@@ -325,12 +316,5 @@ START_TEST(other_links_are_refused)
     ck_assert_int_eq(ty_program_merge(&merged, parts, 2, &arena, &err), TY_EBUG);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("merge", where_nothing_is_shared_each_part_is_as_by_itself_in_the_sweep, and_in_the_queue,
-         ranks_tasks_and_gangs_follow_one_another,
-         parts_that_share_a_link_take_twice_as_long_and_on_two_not_at_all_longer,
-         who_stays_has_the_link_to_itself_when_the_other_has_gone,
-         steps_end_where_their_last_task_ends, members_of_a_meeting_are_those_of_their_part,
-         a_part_that_halts_does_so_alone, more_kinds_than_can_be_numbered_are_refused,
-         other_links_are_refused)
+TY_SUITE("merge")

@@ -67,7 +67,7 @@ static void count(const struct ty_timeline *t, uint32_t rank, ty_ps bucket[TY_MA
     free(at);
 }
 
-START_TEST(sums_are_those_of_a_count_of_every_stretch)
+TEST(sums_are_those_of_a_count_of_every_stretch)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct ty_arena arena = {.head = NULL};
@@ -91,6 +91,5 @@ START_TEST(sums_are_those_of_a_count_of_every_stretch)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-TY_SUITE("observed", sums_are_those_of_a_count_of_every_stretch)
+TY_SUITE("observed")

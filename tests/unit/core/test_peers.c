@@ -85,7 +85,7 @@ static const ty_ps expected[] = {
     234, 234, 234, 234,
 };
 
-START_TEST(neighbours_share_a_partner)
+TEST(neighbours_share_a_partner)
 {
     int (*const executors[])(struct ty_timeline *, struct ty_err *) = {ty_sweep, ty_events};
     struct made m;
@@ -103,7 +103,6 @@ START_TEST(neighbours_share_a_partner)
     }
     ty_arena_release(&m.arena);
 }
-END_TEST
 
 /* Who is on it, from the meeting back. */
 struct path {
@@ -124,7 +123,7 @@ static void step(void *arg, const struct ty_crit_task *task)
     path->n++;
 }
 
-START_TEST(the_critical_path_goes_by_whoever_was_last)
+TEST(the_critical_path_goes_by_whoever_was_last)
 {
     static struct ty_err err;
     struct made m;
@@ -139,6 +138,5 @@ START_TEST(the_critical_path_goes_by_whoever_was_last)
     ty_timeline_release(&t);
     ty_arena_release(&m.arena);
 }
-END_TEST
 
-TY_SUITE("peers", neighbours_share_a_partner, the_critical_path_goes_by_whoever_was_last)
+TY_SUITE("peers")

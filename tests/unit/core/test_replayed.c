@@ -168,7 +168,7 @@ static void discard(struct made *m)
     free(m);
 }
 
-START_TEST(what_is_copied_is_what_is_played)
+TEST(what_is_copied_is_what_is_played)
 {
     for (uint64_t seed = 0; seed < suite_part(20000, 10); seed++) {
         struct made *again = make(seed, false), *once = make(seed, true);
@@ -185,7 +185,6 @@ START_TEST(what_is_copied_is_what_is_played)
         discard(once);
     }
 }
-END_TEST
 
 /* Gaps of a program, each told without what the two programs have their own of. */
 struct seen {
@@ -220,7 +219,7 @@ static struct seen *gaps_of(struct made *m)
     return seen;
 }
 
-START_TEST(what_is_idle_again_is_what_was_idle)
+TEST(what_is_idle_again_is_what_was_idle)
 {
     for (uint64_t seed = 0; seed < suite_part(6000, 3); seed++) {
         struct made *again = make(seed, false), *once = make(seed, true);
@@ -241,6 +240,5 @@ START_TEST(what_is_idle_again_is_what_was_idle)
         discard(once);
     }
 }
-END_TEST
 
-TY_SUITE("replayed", what_is_copied_is_what_is_played, what_is_idle_again_is_what_was_idle)
+TY_SUITE("replayed")

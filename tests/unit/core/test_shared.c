@@ -152,7 +152,7 @@ static uint32_t computations(const struct hand *h, ty_ps out[2 * 3 * ROW])
     return n;
 }
 
-START_TEST(computations_that_end_together_run_as_one_by_one)
+TEST(computations_that_end_together_run_as_one_by_one)
 {
     for (uint64_t seed = 0; seed < 500; seed++) {
         ty_ps a[2 * 3 * ROW], b[2 * 3 * ROW];
@@ -168,9 +168,8 @@ START_TEST(computations_that_end_together_run_as_one_by_one)
         hand_free(apart);
     }
 }
-END_TEST
 
-START_TEST(a_link_that_never_ends_is_an_error_and_no_wrapped_clock)
+TEST(a_link_that_never_ends_is_an_error_and_no_wrapped_clock)
 {
     struct hand *h = hand_new(1, (double[]){1e-6});
     hand_rank(h);
@@ -182,9 +181,8 @@ START_TEST(a_link_that_never_ends_is_an_error_and_no_wrapped_clock)
     err.code = 0;
     hand_free(h);
 }
-END_TEST
 
-START_TEST(two_on_one_link_take_twice_as_long_and_on_two_not_at_all_longer)
+TEST(two_on_one_link_take_twice_as_long_and_on_two_not_at_all_longer)
 {
     for (uint32_t rails = 1; rails <= 2; rails++) {
         struct hand *h = hand_new(2, (double[]){24e9, 24e9});
@@ -199,9 +197,8 @@ START_TEST(two_on_one_link_take_twice_as_long_and_on_two_not_at_all_longer)
         hand_free(h);
     }
 }
-END_TEST
 
-START_TEST(latency_is_paid_before_a_link_is_taken)
+TEST(latency_is_paid_before_a_link_is_taken)
 {
     /* alone until 300; then half the speed: the first has 700 left and takes 1400 */
     struct hand *h = hand_new(1, (double[]){1e9});
@@ -215,9 +212,8 @@ START_TEST(latency_is_paid_before_a_link_is_taken)
     ck_assert_uint_eq(hand_end(h, 1), 1700 + 300);
     hand_free(h);
 }
-END_TEST
 
-START_TEST(a_slow_flow_leaves_the_rest_to_others)
+TEST(a_slow_flow_leaves_the_rest_to_others)
 {
     /* one takes a quarter of the link at full speed: the other gets three quarters */
     struct hand *h = hand_new(1, (double[]){1e9});
@@ -230,9 +226,8 @@ START_TEST(a_slow_flow_leaves_the_rest_to_others)
     ck_assert_uint_eq(hand_end(h, 1), 800);
     hand_free(h);
 }
-END_TEST
 
-START_TEST(a_flow_that_meets_nobody_takes_what_the_link_gives)
+TEST(a_flow_that_meets_nobody_takes_what_the_link_gives)
 {
     /* asks 1 GB/s of a link of 0.4: two and a half times as long, however little else there is */
     struct hand *h = hand_new(1, (double[]){0.4e9});
@@ -243,9 +238,8 @@ START_TEST(a_flow_that_meets_nobody_takes_what_the_link_gives)
     ck_assert_uint_eq(hand_end(h, 0), 2500);
     hand_free(h);
 }
-END_TEST
 
-START_TEST(streams_of_one_rank_meet_on_its_links_and_operations_of_one_do_not)
+TEST(streams_of_one_rank_meet_on_its_links_and_operations_of_one_do_not)
 {
     struct hand *h = hand_new(1, (double[]){1e9});
     hand_rank(h);
@@ -264,9 +258,8 @@ START_TEST(streams_of_one_rank_meet_on_its_links_and_operations_of_one_do_not)
     ck_assert_uint_eq(hand_end(h, 1), 2000);
     hand_free(h);
 }
-END_TEST
 
-START_TEST(computation_is_slower_while_a_collective_runs_beside_it)
+TEST(computation_is_slower_while_a_collective_runs_beside_it)
 {
     /* a quarter of the speed is lost for 400 of 1000: 300 done, 700 left */
     struct hand *h = hand_new(1, (double[]){1e9});
@@ -279,9 +272,8 @@ START_TEST(computation_is_slower_while_a_collective_runs_beside_it)
     ck_assert_uint_eq(hand_end(h, 1), 1100);
     hand_free(h);
 }
-END_TEST
 
-START_TEST(a_collective_that_is_held_up_disturbs_for_longer)
+TEST(a_collective_that_is_held_up_disturbs_for_longer)
 {
     struct hand *h = hand_new(1, (double[]){1e9});
     hand_rank(h);
@@ -294,7 +286,6 @@ START_TEST(a_collective_that_is_held_up_disturbs_for_longer)
     ck_assert_uint_eq(hand_end(h, 1), 800 + 400); /* 600 done beside it */
     hand_free(h);
 }
-END_TEST
 
 /* ---- random programs ---- */
 
@@ -303,7 +294,7 @@ static bool same_columns(const struct ty_timeline *a, const struct ty_timeline *
     return memcmp(a->start, b->start, a->program->n_tasks * sizeof(*a->start)) == 0;
 }
 
-START_TEST(where_nothing_is_shared_the_result_is_that_of_the_sweep)
+TEST(where_nothing_is_shared_the_result_is_that_of_the_sweep)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct ty_arena arena = {.head = NULL};
@@ -324,7 +315,6 @@ START_TEST(where_nothing_is_shared_the_result_is_that_of_the_sweep)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* ---- whole runs ---- */
 
@@ -344,7 +334,7 @@ static void run_whole(const struct quick_run *q, struct ty_timeline *t, struct t
     ck_assert_msg(ty_events_shared(t, &shared, &err) == 0, "%s", err.text);
 }
 
-START_TEST(folded_and_whole_runs_are_equal)
+TEST(folded_and_whole_runs_are_equal)
 {
     static const char *const variants[][3] = {
         {NULL},
@@ -374,10 +364,9 @@ START_TEST(folded_and_whole_runs_are_equal)
     }
     ck_assert_uint_ge(folded, 6);
 }
-END_TEST
 
 /* Groups that divide their NICs in lock step get what the estimate gives them beforehand. */
-START_TEST(groups_in_lock_step_divide_a_nic_as_estimated)
+TEST(groups_in_lock_step_divide_a_nic_as_estimated)
 {
     const char *sets[] = {"layout.pipeline=1", "cluster.nics_per_node=2", "layout.tensor=4",
                           "framework.overlap_grad_reduce=false", NULL};
@@ -388,11 +377,10 @@ START_TEST(groups_in_lock_step_divide_a_nic_as_estimated)
     quick_run_free(&shared);
     quick_run_free(&fixed);
 }
-END_TEST
 
 /* Of two stages on a node only one sends to another node: it has the NIC to itself, as if there
  * were one for each. */
-START_TEST(who_could_share_a_nic_and_does_not_has_all_of_it)
+TEST(who_could_share_a_nic_and_does_not_has_all_of_it)
 {
     static const char yaml[] =
         "cluster: {preset: dgx-a100-80g, nodes: 2, gpus_per_node: 2, nic_bandwidth: 1 GB/s,\n"
@@ -416,9 +404,8 @@ START_TEST(who_could_share_a_nic_and_does_not_has_all_of_it)
     quick_run_free(&estimated);
     quick_run_free(&own);
 }
-END_TEST
 
-START_TEST(turned_off_both_executors_agree)
+TEST(turned_off_both_executors_agree)
 {
     const char *sets[] = {"cluster.nics_per_node=2", "run.contention=false", NULL};
     struct quick_run events = quick_run(RUN, "events", sets);
@@ -427,16 +414,5 @@ START_TEST(turned_off_both_executors_agree)
     quick_run_free(&events);
     quick_run_free(&sweep);
 }
-END_TEST
 
-TY_SUITE("shared", computations_that_end_together_run_as_one_by_one,
-         a_link_that_never_ends_is_an_error_and_no_wrapped_clock,
-         two_on_one_link_take_twice_as_long_and_on_two_not_at_all_longer,
-         latency_is_paid_before_a_link_is_taken, a_slow_flow_leaves_the_rest_to_others,
-         a_flow_that_meets_nobody_takes_what_the_link_gives,
-         streams_of_one_rank_meet_on_its_links_and_operations_of_one_do_not,
-         computation_is_slower_while_a_collective_runs_beside_it,
-         a_collective_that_is_held_up_disturbs_for_longer,
-         where_nothing_is_shared_the_result_is_that_of_the_sweep, folded_and_whole_runs_are_equal,
-         groups_in_lock_step_divide_a_nic_as_estimated,
-         who_could_share_a_nic_and_does_not_has_all_of_it, turned_off_both_executors_agree)
+TY_SUITE("shared")

@@ -33,7 +33,7 @@ static const char gradients[] =
     "layout: {global_batch: 256, zero: 0}\n"
     "framework: {preset: ideal, overlap_grad_reduce: false}\n";
 
-START_TEST(a_gibibyte_over_256_gpus_takes_what_the_textbook_says)
+TEST(a_gibibyte_over_256_gpus_takes_what_the_textbook_says)
 {
     static const char *const detail[] = {"run.detail=flows", "run.detail=steps"};
     for (size_t i = 0; i < TY_COUNT(detail); i++) {
@@ -50,7 +50,6 @@ START_TEST(a_gibibyte_over_256_gpus_takes_what_the_textbook_says)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* ---- one NIC ---- */
 
@@ -68,7 +67,7 @@ static double two_groups(const char *collectives, const char *nics)
     return s;
 }
 
-START_TEST(two_groups_on_one_nic_take_twice_as_long)
+TEST(two_groups_on_one_nic_take_twice_as_long)
 {
     static const char *const collectives[] = {"cluster.collectives=ring",
                                               "cluster.collectives=tree"};
@@ -78,7 +77,6 @@ START_TEST(two_groups_on_one_nic_take_twice_as_long)
         ck_assert_msg(fabs(one / own - 2) < 1e-4, "%s: %g", collectives[i], one / own);
     }
 }
-END_TEST
 
 /* ---- oversubscription ---- */
 
@@ -98,7 +96,7 @@ static double reductions(const char *stages, const char *oversubscription)
     return s;
 }
 
-START_TEST(oversubscription_slows_only_those_who_cross_leaves)
+TEST(oversubscription_slows_only_those_who_cross_leaves)
 {
     static const char inside[] = "layout.pipeline=2", across[] = "layout.pipeline=1";
     const double at1 = reductions(across, "fabric.oversubscription=1");
@@ -109,11 +107,10 @@ START_TEST(oversubscription_slows_only_those_who_cross_leaves)
     const double in1 = reductions(inside, "fabric.oversubscription=1");
     ck_assert_double_eq(reductions(inside, "fabric.oversubscription=16"), in1);
 }
-END_TEST
 
 /* ---- capacity ---- */
 
-START_TEST(more_bandwidth_never_makes_a_step_slower)
+TEST(more_bandwidth_never_makes_a_step_slower)
 {
     static const char *const layouts[][3] = {
         {"layout.tensor=2", "layout.pipeline=2", "layout.zero=1"},
@@ -140,11 +137,10 @@ START_TEST(more_bandwidth_never_makes_a_step_slower)
         }
     }
 }
-END_TEST
 
 /* ---- placement ---- */
 
-START_TEST(tensor_groups_over_two_nodes_are_twice_as_slow)
+TEST(tensor_groups_over_two_nodes_are_twice_as_slow)
 {
     /* GPT 3.6B on 64 A100 with 800 Gb/s a node, as vTrain measured it: 1.96 to 2.13 */
     static const char yaml[] =
@@ -158,9 +154,8 @@ START_TEST(tensor_groups_over_two_nodes_are_twice_as_slow)
     ck_assert_double_ge(across / inside, 1.7);
     ck_assert_double_le(across / inside, 2.4);
 }
-END_TEST
 
-START_TEST(tensor_outermost_is_the_worst_order_and_innermost_the_best)
+TEST(tensor_outermost_is_the_worst_order_and_innermost_the_best)
 {
     static const char *const axis[] = {"tensor", "data", "pipeline"};
     double best = HUGE_VAL, worst_other = 0, best_outer = HUGE_VAL, best_other = HUGE_VAL;
@@ -190,10 +185,5 @@ START_TEST(tensor_outermost_is_the_worst_order_and_innermost_the_best)
     ck_assert_double_lt(best, best_other);
     ck_assert_double_gt(best_outer, worst_other * 1.1);
 }
-END_TEST
 
-TY_SUITE("sharing_laws", a_gibibyte_over_256_gpus_takes_what_the_textbook_says,
-         two_groups_on_one_nic_take_twice_as_long,
-         oversubscription_slows_only_those_who_cross_leaves,
-         more_bandwidth_never_makes_a_step_slower, tensor_groups_over_two_nodes_are_twice_as_slow,
-         tensor_outermost_is_the_worst_order_and_innermost_the_best)
+TY_SUITE("sharing_laws")

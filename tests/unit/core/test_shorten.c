@@ -307,23 +307,20 @@ static uint32_t compare(uint64_t first, uint32_t n, bool links)
     return shortened;
 }
 
-START_TEST(a_shortened_execution_stands_for_the_whole)
+TEST(a_shortened_execution_stands_for_the_whole)
 {
     const uint32_t n = suite_part(8000, 20);
     const uint32_t shortened = compare(1, n, false);
     printf("# %u of %u\n", shortened, n);
     ck_assert_uint_gt(shortened, n / 4);
 }
-END_TEST
 
-START_TEST(with_shared_links_and_computation_slowed_down_too)
+TEST(with_shared_links_and_computation_slowed_down_too)
 {
     const uint32_t n = suite_part(8000, 20);
     const uint32_t shortened = compare(100000, n, true);
     printf("# %u of %u\n", shortened, n);
     ck_assert_uint_gt(shortened, n / 5);
 }
-END_TEST
 
-TY_SUITE("shorten", a_shortened_execution_stands_for_the_whole,
-         with_shared_links_and_computation_slowed_down_too)
+TY_SUITE("shorten")

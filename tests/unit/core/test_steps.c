@@ -48,7 +48,7 @@ static bool make(struct ty_coll_script *s, size_t w, size_t i, double bytes, str
     return true;
 }
 
-START_TEST(lists_are_by_sender_and_wait_for_what_comes_to_it)
+TEST(lists_are_by_sender_and_wait_for_what_comes_to_it)
 {
     uint32_t made = 0;
     for (size_t k = 0; k < TY_COUNT(what) * TY_COUNT(shape); k++) {
@@ -73,7 +73,6 @@ START_TEST(lists_are_by_sender_and_wait_for_what_comes_to_it)
     }
     ck_assert_uint_ge(made, 35);
 }
-END_TEST
 
 /* Bytes over all messages are those that the algorithm's steps carry, whatever the chunks. */
 static void add_bytes(void *arg, const struct ty_coll_step *step)
@@ -81,7 +80,7 @@ static void add_bytes(void *arg, const struct ty_coll_step *step)
     *(double *)arg += step->bytes;
 }
 
-START_TEST(no_byte_is_lost_or_added)
+TEST(no_byte_is_lost_or_added)
 {
     for (size_t k = 0; k < TY_COUNT(what) * TY_COUNT(shape); k++) {
         struct ty_arena arena = {.head = NULL};
@@ -99,7 +98,6 @@ START_TEST(no_byte_is_lost_or_added)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* ---- scripts through the executor ---- */
 
@@ -185,7 +183,7 @@ static ty_ps play_on(const struct ty_coll_script *s, uint32_t n, uint32_t groups
     return makespan;
 }
 
-START_TEST(alone_the_messages_take_what_the_closed_form_says)
+TEST(alone_the_messages_take_what_the_closed_form_says)
 {
     for (size_t k = 0; k < TY_COUNT(what) * TY_COUNT(shape); k++) {
         struct ty_arena arena = {.head = NULL};
@@ -207,11 +205,10 @@ START_TEST(alone_the_messages_take_what_the_closed_form_says)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* A ring of two sends two messages at a time; four of them on a link that carries two take twice as
  * long, but for latencies. */
-START_TEST(rings_that_meet_on_a_link_divide_it)
+TEST(rings_that_meet_on_a_link_divide_it)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_coll_script s;
@@ -222,7 +219,6 @@ START_TEST(rings_that_meet_on_a_link_divide_it)
     ck_assert_double_eq_tol(half, 2 * (1e-3 + 14e-3), 1e-9);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* ---- training ---- */
 
@@ -233,7 +229,7 @@ END_TEST
     "framework:\n  overlap_grad_reduce: false\n"
 
 /* One collective after the other, each with its links to itself: messages sum up to flows. */
-START_TEST(training_takes_as_long_as_with_flows_where_collectives_are_alone)
+TEST(training_takes_as_long_as_with_flows_where_collectives_are_alone)
 {
     static const char *const algorithms[] = {"ring", "tree", "auto"};
     for (size_t i = 0; i < TY_COUNT(algorithms); i++) {
@@ -249,9 +245,8 @@ START_TEST(training_takes_as_long_as_with_flows_where_collectives_are_alone)
         quick_run_free(&steps);
     }
 }
-END_TEST
 
-START_TEST(steps_give_the_same_bits_again)
+TEST(steps_give_the_same_bits_again)
 {
     char yaml[1024];
     (void)snprintf(yaml, sizeof(yaml), RUN, "auto");
@@ -266,9 +261,5 @@ START_TEST(steps_give_the_same_bits_again)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
-TY_SUITE("steps", lists_are_by_sender_and_wait_for_what_comes_to_it, no_byte_is_lost_or_added,
-         alone_the_messages_take_what_the_closed_form_says, rings_that_meet_on_a_link_divide_it,
-         training_takes_as_long_as_with_flows_where_collectives_are_alone,
-         steps_give_the_same_bits_again)
+TY_SUITE("steps")

@@ -84,7 +84,7 @@ static void compare(const struct ty_program *program, struct tally *tally, const
     }
 }
 
-START_TEST(random_programs_run_and_halt_as_streams_do)
+TEST(random_programs_run_and_halt_as_streams_do)
 {
     struct tally tally = {0};
     const uint64_t n = suite_whole() ? 100000 : 6000;
@@ -100,7 +100,6 @@ START_TEST(random_programs_run_and_halt_as_streams_do)
     ck_assert_uint_gt(tally.halted, n / 5);
     ck_assert_uint_gt(tally.finished, n / 2 - 1);
 }
-END_TEST
 
 /* ---- every small program ---- */
 
@@ -175,7 +174,7 @@ static void lay_out(struct ty_program *program, const uint32_t n[2], uint32_t nu
     ck_assert_msg(b.code == 0 && ty_program_seal(program, arena, &err) == 0, "%s", err.text);
 }
 
-START_TEST(every_small_program_on_three_streams_runs_and_halts_as_streams_do)
+TEST(every_small_program_on_three_streams_runs_and_halts_as_streams_do)
 {
     struct tally tally = {0};
     for (uint32_t ops = 1; ops <= MOST_OPS; ops++) {
@@ -199,7 +198,5 @@ START_TEST(every_small_program_on_three_streams_runs_and_halts_as_streams_do)
     ck_assert_uint_gt(tally.out_of_order, 10);
     ck_assert_uint_gt(tally.halted, 10000);
 }
-END_TEST
 
-TY_SUITE("streams", random_programs_run_and_halt_as_streams_do,
-         every_small_program_on_three_streams_runs_and_halts_as_streams_do)
+TY_SUITE("streams")

@@ -41,7 +41,7 @@ static struct result run_schedule(executor *execute, const char *name, uint32_t 
     return r;
 }
 
-START_TEST(gpipe_and_1f1b_take_m_plus_p_minus_1_slots)
+TEST(gpipe_and_1f1b_take_m_plus_p_minus_1_slots)
 {
     const struct ty_sched_durations d = {.forward = 7, .backward = 11};
     for (size_t e = 0; e < 2; e++) {
@@ -54,9 +54,8 @@ START_TEST(gpipe_and_1f1b_take_m_plus_p_minus_1_slots)
         }
     }
 }
-END_TEST
 
-START_TEST(gpipe_holds_m_and_1f1b_holds_p_minus_i_micro_batches)
+TEST(gpipe_holds_m_and_1f1b_holds_p_minus_i_micro_batches)
 {
     const struct ty_sched_durations d = {.forward = 1, .backward = 2};
     for (uint32_t p = 1; p <= 16; p++) {
@@ -70,11 +69,10 @@ START_TEST(gpipe_holds_m_and_1f1b_holds_p_minus_i_micro_batches)
         }
     }
 }
-END_TEST
 
 /* A message delay costs GPipe one round trip; 1F1B pays it again and again, as stage r has only
  * p - r micro-batches in flight. */
-START_TEST(message_delay_costs_gpipe_once_and_1f1b_every_round)
+TEST(message_delay_costs_gpipe_once_and_1f1b_every_round)
 {
     for (uint32_t p = 2; p <= 16; p++) {
         for (uint32_t m = p; m <= 64; m += p) {
@@ -89,9 +87,8 @@ START_TEST(message_delay_costs_gpipe_once_and_1f1b_every_round)
         }
     }
 }
-END_TEST
 
-START_TEST(a_pipeline_of_tensor_groups_takes_8_4048_seconds)
+TEST(a_pipeline_of_tensor_groups_takes_8_4048_seconds)
 {
     static struct ty_err err;
     const struct floor_shape shape = {4, 8, 8, 256, 10};
@@ -108,9 +105,8 @@ START_TEST(a_pipeline_of_tensor_groups_takes_8_4048_seconds)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(sweep_and_events_agree_to_the_picosecond)
+TEST(sweep_and_events_agree_to_the_picosecond)
 {
     static struct ty_err err;
     for (uint64_t seed = 1; seed <= 1500; seed++) {
@@ -133,9 +129,8 @@ START_TEST(sweep_and_events_agree_to_the_picosecond)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(buckets_of_every_rank_sum_to_the_makespan)
+TEST(buckets_of_every_rank_sum_to_the_makespan)
 {
     static struct ty_err err;
     for (uint64_t seed = 1; seed <= 500; seed++) {
@@ -159,9 +154,8 @@ START_TEST(buckets_of_every_rank_sum_to_the_makespan)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(scaling_all_durations_scales_every_start)
+TEST(scaling_all_durations_scales_every_start)
 {
     const struct ty_sched_durations one = {.forward = 3, .backward = 5, .edge = 2};
     const struct ty_sched_durations nine = {.forward = 27, .backward = 45, .edge = 18};
@@ -172,7 +166,6 @@ START_TEST(scaling_all_durations_scales_every_start)
         }
     }
 }
-END_TEST
 
 /* Two stages, each waiting for the other's message before it sends its own. */
 static int crossed(struct ty_program *program, struct ty_arena *arena, struct ty_err *err)
@@ -213,7 +206,7 @@ static int crossed(struct ty_program *program, struct ty_arena *arena, struct ty
     return ty_program_seal(program, arena, err);
 }
 
-START_TEST(a_deadlock_names_ranks_streams_and_messages)
+TEST(a_deadlock_names_ranks_streams_and_messages)
 {
     for (size_t e = 0; e < 2; e++) {
         struct ty_err err = TY_ERR_NONE;
@@ -235,9 +228,8 @@ START_TEST(a_deadlock_names_ranks_streams_and_messages)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(a_full_column_says_which_and_what_to_try)
+TEST(a_full_column_says_which_and_what_to_try)
 {
     static struct ty_err err;
     struct ty_arena arena = {.head = NULL};
@@ -252,12 +244,5 @@ START_TEST(a_full_column_says_which_and_what_to_try)
                                "fewer pipeline ranks, chunks or layers");
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("sweep", a_full_column_says_which_and_what_to_try,
-         gpipe_and_1f1b_take_m_plus_p_minus_1_slots,
-         gpipe_holds_m_and_1f1b_holds_p_minus_i_micro_batches,
-         message_delay_costs_gpipe_once_and_1f1b_every_round,
-         a_pipeline_of_tensor_groups_takes_8_4048_seconds, sweep_and_events_agree_to_the_picosecond,
-         buckets_of_every_rank_sum_to_the_makespan, scaling_all_durations_scales_every_start,
-         a_deadlock_names_ranks_streams_and_messages)
+TY_SUITE("sweep")

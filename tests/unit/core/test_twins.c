@@ -54,7 +54,7 @@ static void make_twins(struct ty_program *p, uint64_t seed, struct ty_arena *are
     }
 }
 
-START_TEST(pairs_of_random_programs_are_executed_once)
+TEST(pairs_of_random_programs_are_executed_once)
 {
     typedef int executor(struct ty_timeline *, struct ty_err *);
     static executor *const executors[] = {ty_sweep, ty_events};
@@ -81,9 +81,8 @@ START_TEST(pairs_of_random_programs_are_executed_once)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(who_may_differ_is_no_twin)
+TEST(who_may_differ_is_no_twin)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_program p;
@@ -103,7 +102,6 @@ START_TEST(who_may_differ_is_no_twin)
     ck_assert_uint_eq(ty_program_twins(&p), 1);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* ---- runs with shared links ---- */
 
@@ -153,7 +151,7 @@ static void demand_same_peaks(struct ty_run *run, size_t i)
     free(slow);
 }
 
-START_TEST(twins_on_shared_links_are_executed_once)
+TEST(twins_on_shared_links_are_executed_once)
 {
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct quick_run q = quick_run(small, NULL, rows[i].sets);
@@ -170,7 +168,5 @@ START_TEST(twins_on_shared_links_are_executed_once)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-TY_SUITE("twins", pairs_of_random_programs_are_executed_once, who_may_differ_is_no_twin,
-         twins_on_shared_links_are_executed_once)
+TY_SUITE("twins")

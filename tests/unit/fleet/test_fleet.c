@@ -88,7 +88,7 @@ static double sum_of(const struct ty_renewal_shares *s)
     return s->goodput + s->checkpoints + s->lost_work + s->wait + s->restart;
 }
 
-START_TEST(closed_form_is_that_of_the_table)
+TEST(closed_form_is_that_of_the_table)
 {
     for (size_t i = 0; i < TY_COUNT(golden); i++) {
         const struct golden *g = &golden[i];
@@ -103,7 +103,6 @@ START_TEST(closed_form_is_that_of_the_table)
                                 1e-4 + 1e-6 * g->daly);
     }
 }
-END_TEST
 
 /* The form of Kokolis et al. (2025) leaves out all of second order: it is good to 4e-3 where
  * little is lost, to 7e-3 down to a goodput of 0.8. */
@@ -113,7 +112,7 @@ static double first_order_of(const struct golden *g)
     return (1 - lost) / (1 + g->stall / g->tau);
 }
 
-START_TEST(first_order_is_near_where_little_is_lost)
+TEST(first_order_is_near_where_little_is_lost)
 {
     uint32_t near = 0;
     for (size_t i = 0; i < TY_COUNT(golden); i++) {
@@ -126,7 +125,6 @@ START_TEST(first_order_is_near_where_little_is_lost)
     }
     ck_assert_uint_eq(near, 19);
 }
-END_TEST
 
 static double goodput_at(struct ty_renewal r, double every_s)
 {
@@ -134,7 +132,7 @@ static double goodput_at(struct ty_renewal r, double every_s)
     return ty_renewal_shares(&r).goodput;
 }
 
-START_TEST(no_other_interval_is_better)
+TEST(no_other_interval_is_better)
 {
     for (size_t i = 0; i < TY_COUNT(golden); i++) {
         struct ty_renewal r = renewal_of(&golden[i]);
@@ -152,9 +150,8 @@ START_TEST(no_other_interval_is_better)
         }
     }
 }
-END_TEST
 
-START_TEST(days_come_to_what_the_closed_form_says)
+TEST(days_come_to_what_the_closed_form_says)
 {
     for (size_t i = 0; i < TY_COUNT(golden); i++) {
         const struct ty_renewal r = renewal_of(&golden[i]);
@@ -174,11 +171,10 @@ START_TEST(days_come_to_what_the_closed_form_says)
         ck_assert_double_eq_tol(all, 1, 1e-12);
     }
 }
-END_TEST
 
 /* Checkpoints to memory every 120 s, of which every k-th goes to storage, 60,000 failures each by
  * another program, whose error is about 2e-4. */
-START_TEST(two_levels_are_those_of_the_table)
+TEST(two_levels_are_those_of_the_table)
 {
     static const struct {
         double q, played;
@@ -203,11 +199,10 @@ START_TEST(two_levels_are_those_of_the_table)
         ck_assert_double_eq_tol(m.share[TY_FLEET_RESTART], s.restart, 4 * m.standard_error);
     }
 }
-END_TEST
 
 /* Stops that save the work, from one between two checkpoints to one in many; the last rows have no
  * checkpoints, and no failures. Without what stops save the first rows are off by 16 errors. */
-START_TEST(planned_stops_save_what_is_done)
+TEST(planned_stops_save_what_is_done)
 {
     static const struct ty_renewal rows[] = {
         {1 / 11143.0, 1800, 0.5, 3, 600, 240, 5 / 86400.0, 1, 0, 0, 0},
@@ -238,10 +233,9 @@ START_TEST(planned_stops_save_what_is_done)
         }
     }
 }
-END_TEST
 
 /* The share of stops is what was asked for, however much of the time is spent in failures. */
-START_TEST(as_many_stops_as_were_planned)
+TEST(as_many_stops_as_were_planned)
 {
     const struct ty_days d = {.rate = 1 / 3000.0,
                               .shape = 0.7,
@@ -259,9 +253,8 @@ START_TEST(as_many_stops_as_were_planned)
     ck_assert_int_eq(ty_days_mean(&d, 1e8, 1, 20, 1, &m), 0);
     ck_assert_double_eq_tol(m.share[TY_FLEET_PLANNED], 1000 / 6000.0, 1e-3);
 }
-END_TEST
 
-START_TEST(nothing_fails)
+TEST(nothing_fails)
 {
     struct ty_renewal r = {.every_s = 1800, .stall_s = 30, .restart_s = 600, .store_every = 1};
     ck_assert(ty_renewal_shares(&r).goodput == 1800.0 / 1830.0);
@@ -274,11 +267,10 @@ START_TEST(nothing_fails)
     r.every_s = INFINITY;
     ck_assert(ty_renewal_shares(&r).goodput == 1);
 }
-END_TEST
 
 /* Nodes, spares, hours between failures of a node and of a repair; the share of time without
  * enough nodes. */
-START_TEST(spares_follow_erlang)
+TEST(spares_follow_erlang)
 {
     static const struct {
         uint32_t nodes, spares;
@@ -306,7 +298,6 @@ START_TEST(spares_follow_erlang)
                                 0.03 * rows[i].share + 3e-4);
     }
 }
-END_TEST
 
 static void check_order(void *arg, enum ty_fleet_state state, double start_s, double end_s,
                         double lost_s, double begun_s)
@@ -319,7 +310,7 @@ static void check_order(void *arg, enum ty_fleet_state state, double start_s, do
     *last = end_s;
 }
 
-START_TEST(a_history_has_no_holes)
+TEST(a_history_has_no_holes)
 {
     const struct ty_days d = {
         .rate = 1 / 20000.0,
@@ -352,12 +343,11 @@ START_TEST(a_history_has_no_holes)
     ck_assert_int_eq(ty_days_mean(&d, 1e7, 1, 20, 2, &two), 0);
     ck_assert(memcmp(&one, &two, sizeof(one)) == 0);
 }
-END_TEST
 
 /* Elastic jobs: rows with spares enough, too few of them, replicas without which the job waits,
  * failures of the whole job between, stops. Played within four standard errors, and within what
  * leaving out the time that others stand while one regroups comes to. */
-START_TEST(replicas_leave_and_return_as_the_closed_form_says)
+TEST(replicas_leave_and_return_as_the_closed_form_says)
 {
     static const struct {
         uint32_t replicas, nodes, spares;
@@ -397,10 +387,9 @@ START_TEST(replicas_leave_and_return_as_the_closed_form_says)
         ck_assert_double_gt(job.share[TY_FLEET_REPLICAS], 0);
     }
 }
-END_TEST
 
 /* A replica that is away cannot fail, and one that is alone is the job. */
-START_TEST(of_a_job_that_is_not_elastic_nothing_leaves)
+TEST(of_a_job_that_is_not_elastic_nothing_leaves)
 {
     struct ty_fleet_options o = {.failures_per_1000_node_days = 15,
                                  .failure_shape = 1,
@@ -418,11 +407,10 @@ START_TEST(of_a_job_that_is_not_elastic_nothing_leaves)
     ck_assert(memcmp(plain.share, alone.share, sizeof(plain.share)) == 0);
     ck_assert(plain.share[TY_FLEET_REPLICAS] == 0);
 }
-END_TEST
 
 /* Of n normals, as quoted to a few thousandths (that of 1,024 is 3.248). Of hosts with 1 %, one in
  * 200 slower by 10 %: as often drawn, to 5e-4. */
-START_TEST(the_slowest_of_many)
+TEST(the_slowest_of_many)
 {
     static const struct {
         double n, most;
@@ -443,11 +431,5 @@ START_TEST(the_slowest_of_many)
     ck_assert(ty_slowest(&alike, 1e6) == 1);
     ck_assert_double_eq_tol(ty_slowest(&slow, 1024), 1.1, 1e-3);
 }
-END_TEST
 
-TY_SUITE("fleet", replicas_leave_and_return_as_the_closed_form_says,
-         of_a_job_that_is_not_elastic_nothing_leaves, the_slowest_of_many,
-         closed_form_is_that_of_the_table, first_order_is_near_where_little_is_lost,
-         no_other_interval_is_better, days_come_to_what_the_closed_form_says,
-         two_levels_are_those_of_the_table, planned_stops_save_what_is_done,
-         as_many_stops_as_were_planned, nothing_fails, spares_follow_erlang, a_history_has_no_holes)
+TY_SUITE("fleet")

@@ -11,7 +11,7 @@ static double any(uint64_t key, uint64_t what, double low, double high)
 }
 
 /* Whatever may be written: a thousand times the time between failures, none between them. */
-START_TEST(shares_are_numbers_whatever_is_asked)
+TEST(shares_are_numbers_whatever_is_asked)
 {
     for (uint32_t i = 0; i < 20000; i++) {
         struct ty_renewal r = {.rate = any(i, 0, 1e-9, 10),
@@ -38,10 +38,9 @@ START_TEST(shares_are_numbers_whatever_is_asked)
         }
     }
 }
-END_TEST
 
 /* At 39 times M formula (1) is 5e-16, not nothing and not nan. */
-START_TEST(hardly_anything_is_progress_and_still_exact)
+TEST(hardly_anything_is_progress_and_still_exact)
 {
     for (double times = 10; times < 150; times *= 1.5) {
         const struct ty_renewal r = {.rate = 1e-4,
@@ -58,7 +57,5 @@ START_TEST(hardly_anything_is_progress_and_still_exact)
     const struct ty_renewal stalls = {.rate = 1, .stall_s = 300, .store_every = 1};
     ck_assert_double_eq_tol(ty_best_interval(&stalls), 1, 1e-9);
 }
-END_TEST
 
-TY_SUITE("renewal", shares_are_numbers_whatever_is_asked,
-         hardly_anything_is_progress_and_still_exact)
+TY_SUITE("renewal")

@@ -23,7 +23,7 @@ static struct ty_fleet_options slow_options(void)
 /* Hosts that become slow and are evicted, late, at once, or left alone; launches that drift; with
  * checkpoints that are rare, and durable late; elastic, with stops. Those of no `near` are exact.
  * Each share is within four standard errors of its own of 40 histories, which are drawn apart. */
-START_TEST(slow_steps_cost_what_the_closed_form_says)
+TEST(slow_steps_cost_what_the_closed_form_says)
 {
     static const struct {
         double per_1000, found_s, drift, every_s, durable_s, planned, near;
@@ -78,10 +78,9 @@ START_TEST(slow_steps_cost_what_the_closed_form_says)
         ck_assert((job.share[TY_FLEET_DRIFT] > 1e-4) == (rows[i].drift > 0));
     }
 }
-END_TEST
 
 /* One cause alone, of which arithmetic says what it costs. */
-START_TEST(slow_steps_by_hand)
+TEST(slow_steps_by_hand)
 {
     struct ty_fleet_options o = slow_options();
     struct ty_fleet_job job, none;
@@ -111,6 +110,5 @@ START_TEST(slow_steps_by_hand)
     ck_assert_double_eq_tol(job.share[TY_FLEET_WORK], none.share[TY_FLEET_WORK], 1e-12);
     ck_assert(job.share[TY_FLEET_SLOW] == 0);
 }
-END_TEST
 
-TY_SUITE("slow", slow_steps_cost_what_the_closed_form_says, slow_steps_by_hand)
+TY_SUITE("slow")

@@ -4,7 +4,7 @@
 #include "model/parallel/whole.h"
 #include "tests/unit/model_case.h"
 
-START_TEST(presets_have_their_published_parameters)
+TEST(presets_have_their_published_parameters)
 {
     for (const struct ty_preset *preset = ty_arch_presets; preset->name != NULL; preset++) {
         struct model_case c;
@@ -21,9 +21,8 @@ START_TEST(presets_have_their_published_parameters)
         model_case_release(&c);
     }
 }
-END_TEST
 
-START_TEST(a_gpt_layer_has_12_h2_plus_13_h_parameters)
+TEST(a_gpt_layer_has_12_h2_plus_13_h_parameters)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -34,9 +33,8 @@ START_TEST(a_gpt_layer_has_12_h2_plus_13_h_parameters)
     ck_assert_double_eq(ty_arch_head_params(&c.arch), 2 * h); /* tied: the final norm only */
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(a_grouped_swiglu_layer_counts_its_matrices)
+TEST(a_grouped_swiglu_layer_counts_its_matrices)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -46,12 +44,11 @@ START_TEST(a_grouped_swiglu_layer_counts_its_matrices)
                         2 * 4096.0 * 4096 + 2 * 4096.0 * 1024 + 3 * 4096.0 * 14336 + 2 * 4096);
     model_case_release(&c);
 }
-END_TEST
 
 /* Hagemann et al. 2023: utilisations of their table, from step times, GPUs and a global batch of
  * 2048 sequences of 2048 tokens; vocabulary 128000. Rounded to four digits there; the last one is
  * 0.7057 there, a mean of ratios: hence 2e-3. */
-START_TEST(palm_flops_give_published_utilisations)
+TEST(palm_flops_give_published_utilisations)
 {
     static const struct {
         const char *preset, *text;
@@ -70,9 +67,8 @@ START_TEST(palm_flops_give_published_utilisations)
         model_case_release(&c);
     }
 }
-END_TEST
 
-START_TEST(causal_flops_halve_the_attention_term_only)
+TEST(causal_flops_halve_the_attention_term_only)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -84,9 +80,8 @@ START_TEST(causal_flops_halve_the_attention_term_only)
                                   12.0 * 40 * 5120 * 8192);
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(a_tied_matrix_counts_twice_in_flops_and_once_in_parameters)
+TEST(a_tied_matrix_counts_twice_in_flops_and_once_in_parameters)
 {
     static const char shape[] = "{layers: 2, hidden: 64, heads: 4, vocabulary: 1000, tied: %s}";
     double params[2], flops[2];
@@ -103,9 +98,8 @@ START_TEST(a_tied_matrix_counts_twice_in_flops_and_once_in_parameters)
     ck_assert_double_eq(flops[0], flops[1]);
     ck_assert_double_eq(params[0] - params[1], 64000);
 }
-END_TEST
 
-START_TEST(what_is_left_out_is_derived)
+TEST(what_is_left_out_is_derived)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -121,9 +115,8 @@ START_TEST(what_is_left_out_is_derived)
     ck_assert_uint_eq(c.arch.positions, 0);
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(learned_positions_of_a_preset_follow_the_sequence)
+TEST(learned_positions_of_a_preset_follow_the_sequence)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -131,9 +124,8 @@ START_TEST(learned_positions_of_a_preset_follow_the_sequence)
     ck_assert_uint_eq(c.arch.positions, 4096);
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(what_must_divide_is_said_at_its_place)
+TEST(what_must_divide_is_said_at_its_place)
 {
     static const struct {
         const char *text, *message;
@@ -156,9 +148,8 @@ START_TEST(what_must_divide_is_said_at_its_place)
         model_case_release(&c);
     }
 }
-END_TEST
 
-START_TEST(a_preset_that_no_longer_fits_is_blamed_on_what_changed)
+TEST(a_preset_that_no_longer_fits_is_blamed_on_what_changed)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -173,11 +164,5 @@ START_TEST(a_preset_that_no_longer_fits_is_blamed_on_what_changed)
                                  "4 would, and so would 1\n    preset: llama3-8b\n            ^");
     model_case_release(&c);
 }
-END_TEST
 
-TY_SUITE("arch", presets_have_their_published_parameters,
-         a_gpt_layer_has_12_h2_plus_13_h_parameters, a_grouped_swiglu_layer_counts_its_matrices,
-         palm_flops_give_published_utilisations, causal_flops_halve_the_attention_term_only,
-         a_tied_matrix_counts_twice_in_flops_and_once_in_parameters, what_is_left_out_is_derived,
-         learned_positions_of_a_preset_follow_the_sequence, what_must_divide_is_said_at_its_place,
-         a_preset_that_no_longer_fits_is_blamed_on_what_changed)
+TY_SUITE("arch")

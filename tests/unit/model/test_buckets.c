@@ -8,7 +8,7 @@
 /* LLaMA 7B at 16 bit, from the end: the output matrix fills the first bucket of 1 MiB, and later
  * ones close with the matrix that takes them past 25 MiB: norm and down; gate and up; norm and
  * output projection (33.6 MB); q, k and v. The embedding is last, with the first norm. */
-START_TEST(buckets_close_with_the_matrix_that_fills_them)
+TEST(buckets_close_with_the_matrix_that_fills_them)
 {
     struct quick_run q = run(SETS("layout.zero=0"));
     const struct ty_arch *a = &q.config->arch;
@@ -25,11 +25,10 @@ START_TEST(buckets_close_with_the_matrix_that_fills_them)
     ck_assert_uint_lt(q.run->lowered.program.n_kinds, 100); /* equal buckets share a kind */
     quick_run_free(&q);
 }
-END_TEST
 
 /* Of a model whose matrices are smaller than a bucket: the output matrix, 16.8 MB, fills the first
  * of 1 MiB, and no other closes before 25 MiB. */
-START_TEST(the_first_bucket_is_small)
+TEST(the_first_bucket_is_small)
 {
     struct quick_run q =
         run(SETS("layout.zero=0", "model.layers=24", "model.hidden=1024", "model.ffn=2816",
@@ -43,11 +42,10 @@ START_TEST(the_first_bucket_is_small)
     }
     quick_run_free(&q);
 }
-END_TEST
 
 /* A bucket holds at least what it should, but less than that without its last matrix; the size does
  * not change what is sent. */
-START_TEST(bucket_sizes_change_calls_not_bytes)
+TEST(bucket_sizes_change_calls_not_bytes)
 {
     static const char *const bucket[] = {"framework.bucket=1 KiB", "framework.bucket=500 MB",
                                          "framework.bucket=1 TB"};
@@ -68,10 +66,9 @@ START_TEST(bucket_sizes_change_calls_not_bytes)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* The MLP of a layer is reduced while its attention still runs backward. */
-START_TEST(buckets_leave_before_their_layer_is_done)
+TEST(buckets_leave_before_their_layer_is_done)
 {
     struct quick_run q = run(SETS("layout.zero=0"));
     const uint32_t last = q.config->arch.layers - 1;
@@ -89,11 +86,10 @@ START_TEST(buckets_leave_before_their_layer_is_done)
     ck_assert_uint_lt(left, done);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Nothing is left to compute when the embedding's gradient is known: the last bucket is exposed
  * whole, however fast the network. */
-START_TEST(the_last_bucket_is_never_hidden)
+TEST(the_last_bucket_is_never_hidden)
 {
     static const char *const rate[] = {"cluster.nic_bandwidth=25 Gb/s",
                                        "cluster.nic_bandwidth=800 Gb/s"};
@@ -104,10 +100,9 @@ START_TEST(the_last_bucket_is_never_hidden)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Small buckets pay latency, one large bucket hides nothing: the best is in between. */
-START_TEST(bucket_size_has_a_best_value)
+TEST(bucket_size_has_a_best_value)
 {
     static const char *const bucket[] = {"framework.bucket=1 KiB", "framework.bucket=100 MB",
                                          "framework.bucket=1 TB"};
@@ -121,11 +116,10 @@ START_TEST(bucket_size_has_a_best_value)
     ck_assert_double_lt(step[1], step[0]);
     ck_assert_double_lt(step[1], step[2]);
 }
-END_TEST
 
 /* Eight ranks share four key heads, each a whole one: what they hold, keep gradients of and reduce
  * is the same number, with biases, norms of heads, and q, k and v apart. */
-START_TEST(shared_heads_are_reduced_as_they_are_held)
+TEST(shared_heads_are_reduced_as_they_are_held)
 {
     static const char *const bias[] = {"model.bias=false", "model.bias=qkv", "model.bias=true"};
     static const char *const norm[] = {"model.qk_norm=false", "model.qk_norm=true"};
@@ -146,11 +140,10 @@ START_TEST(shared_heads_are_reduced_as_they_are_held)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* ---- ZeRO-1: gathering updated parameters ---- */
 
-START_TEST(gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)
+TEST(gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)
 {
     static const char *const zero[] = {"layout.zero=1", "layout.zero=2"};
     for (int i = 0; i < 2; i++) {
@@ -165,12 +158,11 @@ START_TEST(gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)
         quick_run_free(&late);
     }
 }
-END_TEST
 
 /* When the first message of a stage comes is nothing to them: stages gather at the same time, in
  * every step, with and without time of the host; so it never takes longer than gathering all of
  * them before the first forward, also where one forward cannot hide them. */
-START_TEST(stages_gather_as_soon_as_parameters_are_updated)
+TEST(stages_gather_as_soon_as_parameters_are_updated)
 {
     static const char *const overhead[] = {"framework.pass_overhead=0 s",
                                            "framework.pass_overhead=1 us"};
@@ -199,10 +191,9 @@ START_TEST(stages_gather_as_soon_as_parameters_are_updated)
         quick_run_free(&late);
     }
 }
-END_TEST
 
 /* Two chunks a rank: gradients of one could leave beside the backwards of the other. */
-START_TEST(without_overlap_gradients_wait_for_the_last_backward_of_the_rank)
+TEST(without_overlap_gradients_wait_for_the_last_backward_of_the_rank)
 {
     static const char chunked[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
                                   "model: {preset: llama-7b, sequence: 2048}\n"
@@ -228,12 +219,5 @@ START_TEST(without_overlap_gradients_wait_for_the_last_backward_of_the_rank)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-TY_SUITE("buckets", buckets_close_with_the_matrix_that_fills_them, the_first_bucket_is_small,
-         bucket_sizes_change_calls_not_bytes, buckets_leave_before_their_layer_is_done,
-         the_last_bucket_is_never_hidden, bucket_size_has_a_best_value,
-         shared_heads_are_reduced_as_they_are_held,
-         gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes,
-         stages_gather_as_soon_as_parameters_are_updated,
-         without_overlap_gradients_wait_for_the_last_backward_of_the_rank)
+TY_SUITE("buckets")

@@ -58,7 +58,7 @@ static double sent_in_rounds(const struct ty_op_rounds *r, bool back)
     return back ? r->first_B + (r->n - 2.0) * r->middle_B + r->last_B : (r->n - 1.0) * r->forward_B;
 }
 
-START_TEST(methods_send_what_the_formulas_say)
+TEST(methods_send_what_the_formulas_say)
 {
     static const struct {
         const char *method, *inner;
@@ -88,7 +88,6 @@ START_TEST(methods_send_what_the_formulas_say)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* ---- work ---- */
 
@@ -111,7 +110,7 @@ static double attention_flops(const struct quick_run *q, enum ty_category catego
 }
 
 /* 2 b s^2 a d, and 2.5 times that, whoever does it. */
-START_TEST(methods_share_the_work_of_a_sequence)
+TEST(methods_share_the_work_of_a_sequence)
 {
     const double s = 131072, whole = 2 * s * s * 32 * 128 * 2;
     for (size_t i = 0; i < TY_COUNT(methods); i++) {
@@ -124,10 +123,9 @@ START_TEST(methods_share_the_work_of_a_sequence)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* The last rank of a plain ring has 2 n - 1 half squares where the mean is n, and all wait. */
-START_TEST(a_plain_ring_waits_for_its_last_rank)
+TEST(a_plain_ring_waits_for_its_last_rank)
 {
     static const char *const degree[] = {"layout.context=2", "layout.context=4",
                                          "layout.context=8"};
@@ -154,13 +152,12 @@ START_TEST(a_plain_ring_waits_for_its_last_rank)
         quick_run_free(&ring);
     }
 }
-END_TEST
 
 /* ---- overlap ---- */
 
 /* Messages are hidden behind a round once the tokens of a rank are many: then nothing is gained by
  * faster links. */
-START_TEST(hidden_messages_cost_nothing)
+TEST(hidden_messages_cost_nothing)
 {
     const char *const plain[] = {"cluster.nvlink_overlap_slowdown=0", NULL};
     const char *const fast[] = {"cluster.nvlink_overlap_slowdown=0",
@@ -178,11 +175,10 @@ START_TEST(hidden_messages_cost_nothing)
     quick_run_free(&b);
     quick_run_free(&c);
 }
-END_TEST
 
 /* Both executors, every method, with tensor and pipeline ranks, sharded weights, recomputation and
  * a split backward: the same times, and buckets that add up. */
-START_TEST(methods_go_with_other_kinds)
+TEST(methods_go_with_other_kinds)
 {
     static const char *const with[] = {"layout.tensor=2", "layout.pipeline=2", "layout.zero=3",
                                        "layout.recompute=selective", "schedule.name=zb-1p"};
@@ -193,11 +189,10 @@ START_TEST(methods_go_with_other_kinds)
         quick_run_demand_same(eight, sets);
     }
 }
-END_TEST
 
 /* What a computation waits for, all at once: the message before it, tensor ranks, parameters that
  * are gathered, gradients that are reduced. */
-START_TEST(everything_can_be_waited_for)
+TEST(everything_can_be_waited_for)
 {
     static const char *const recompute[] = {"layout.recompute=none", "layout.recompute=selective",
                                             "layout.recompute=full"};
@@ -215,10 +210,9 @@ START_TEST(everything_can_be_waited_for)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Kernels that compute masked scores leave out no round: the same work as in any other method. */
-START_TEST(full_kernels_have_whole_rounds)
+TEST(full_kernels_have_whole_rounds)
 {
     double flops[TY_COUNT(methods)];
     for (size_t i = 0; i < TY_COUNT(methods); i++) {
@@ -230,11 +224,10 @@ START_TEST(full_kernels_have_whole_rounds)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* What messages slow beside them, estimated beforehand, is what comes out when it is simulated,
  * also where GPUs differ and a ring leaves some without work. */
-START_TEST(estimated_slowdowns_are_those_of_the_simulation)
+TEST(estimated_slowdowns_are_those_of_the_simulation)
 {
     static const char two[] = "cluster: {preset: dgx-h100, nodes: 2}\n"
                               "model: {preset: llama3-8b, sequence: 131072, layers: 2}\n"
@@ -250,7 +243,6 @@ START_TEST(estimated_slowdowns_are_those_of_the_simulation)
         quick_run_free(&b);
     }
 }
-END_TEST
 
 /* ---- groups and states ---- */
 
@@ -272,7 +264,7 @@ static uint32_t group_of_rank_0(const struct ty_comm_span *span, uint32_t n_rank
     return n;
 }
 
-START_TEST(groups_are_those_of_megatron)
+TEST(groups_are_those_of_megatron)
 {
     const uint32_t size[TY_N_AXES] = {2, 2, 2, 2};
     const int order[TY_N_AXES] = {TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA, TY_AXIS_PIPELINE};
@@ -288,10 +280,9 @@ START_TEST(groups_are_those_of_megatron)
     ck_assert_uint_eq(group_of_rank_0(&data, 16, ranks), 4);
     ck_assert(ranks[0] == 0 && ranks[1] == 2 && ranks[2] == 4 && ranks[3] == 6);
 }
-END_TEST
 
 /* States are shared by data and context ranks alike. */
-START_TEST(context_ranks_share_states)
+TEST(context_ranks_share_states)
 {
     const char *const data[] = {"layout.zero=1", "layout.context=1", "layout.tensor=2",
                                 "layout.global_batch=4", NULL};
@@ -304,10 +295,9 @@ START_TEST(context_ranks_share_states)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
 /* A rank alone with its sequences knows no method. */
-START_TEST(one_context_rank_is_none)
+TEST(one_context_rank_is_none)
 {
     struct quick_run plain =
         quick_run(eight, NULL, SETS("layout.context=1", "layout.global_batch=8"));
@@ -321,10 +311,5 @@ START_TEST(one_context_rank_is_none)
     }
     quick_run_free(&plain);
 }
-END_TEST
 
-TY_SUITE("context", methods_send_what_the_formulas_say, methods_share_the_work_of_a_sequence,
-         a_plain_ring_waits_for_its_last_rank, hidden_messages_cost_nothing,
-         methods_go_with_other_kinds, everything_can_be_waited_for, full_kernels_have_whole_rounds,
-         estimated_slowdowns_are_those_of_the_simulation, groups_are_those_of_megatron,
-         context_ranks_share_states, one_context_rank_is_none)
+TY_SUITE("context")

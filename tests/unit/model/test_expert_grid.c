@@ -37,7 +37,7 @@ static uint32_t group_of(enum ty_comm_group group, const struct ty_layout *layou
     return span.count;
 }
 
-START_TEST(groups_of_experts_are_those_of_megatron)
+TEST(groups_of_experts_are_those_of_megatron)
 {
     static const struct {
         enum ty_comm_group group;
@@ -57,11 +57,10 @@ START_TEST(groups_of_experts_are_those_of_megatron)
         }
     }
 }
-END_TEST
 
 /* Parts of an expert are on neighbours; a group that keeps one copy of the dense states keeps one
  * of the experts'. */
-START_TEST(expert_tensor_ranks_are_neighbours_and_copies_are_shared)
+TEST(expert_tensor_ranks_are_neighbours_and_copies_are_shared)
 {
     struct ty_layout layout = sixteen;
     uint32_t ranks[16];
@@ -75,10 +74,9 @@ START_TEST(expert_tensor_ranks_are_neighbours_and_copies_are_shared)
     ck_assert_uint_eq(group_of(TY_GROUP_REPLICA, &layout, 1, ranks), 2);
     ck_assert(ranks[0] == 1 && ranks[1] == 5);
 }
-END_TEST
 
 /* Whatever the order of ranks, a group is made of members; where these sit decides how it lies. */
-START_TEST(groups_lie_where_their_members_sit)
+TEST(groups_lie_where_their_members_sit)
 {
     static const struct {
         int order[TY_N_AXES];
@@ -119,7 +117,6 @@ START_TEST(groups_lie_where_their_members_sit)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* ---- states ---- */
 
@@ -132,7 +129,7 @@ static const char v3[] = "cluster: {preset: dgx-h100, nodes: 32}\n"
                          "schedule: {name: interleaved, chunks: 4}\n"
                          "framework: {preset: megatron-lm, grad_dtype: fp32}\n";
 
-START_TEST(states_of_deepseek_v3_are_as_published)
+TEST(states_of_deepseek_v3_are_as_published)
 {
     struct quick_run q = quick_run(v3, NULL, (const char *const[]){NULL});
     const struct ty_stage_plan *third = &q.run->lowered.stage[2];
@@ -144,7 +141,6 @@ START_TEST(states_of_deepseek_v3_are_as_published)
     ck_assert_double_eq(quick_run_traffic(&q, "edp"), 0);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- gradients and gathers ---- */
 
@@ -173,7 +169,7 @@ static double sent(const struct ty_layout *layout, uint32_t n, double params, do
     }
 }
 
-START_TEST(experts_are_reduced_and_gathered_among_those_that_have_the_same)
+TEST(experts_are_reduced_and_gathered_among_those_that_have_the_same)
 {
     static const char *const zero[] = {"layout.zero=0", "layout.zero=1", "layout.zero=2",
                                        "layout.zero=3"};
@@ -205,10 +201,9 @@ START_TEST(experts_are_reduced_and_gathered_among_those_that_have_the_same)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Copies of the dense states are copies of the experts', too: what crosses is a shard of each. */
-START_TEST(copies_of_experts_are_reduced_between_the_same_replicas)
+TEST(copies_of_experts_are_reduced_between_the_same_replicas)
 {
     struct quick_run q = quick_run(
         sparse, NULL,
@@ -220,11 +215,10 @@ START_TEST(copies_of_experts_are_reduced_between_the_same_replicas)
     ck_assert_double_eq(quick_run_traffic(&q, "edp"), 0);
     quick_run_free(&q);
 }
-END_TEST
 
 /* With one rank for the experts of a layer, and the tensor ranks of the rest for each of them, both
  * grids are one. */
-START_TEST(a_grid_like_the_other_is_no_other)
+TEST(a_grid_like_the_other_is_no_other)
 {
     struct quick_run q = quick_run(sparse, NULL,
                                    (const char *const[]){"layout.zero=3", "layout.tensor=2",
@@ -239,7 +233,6 @@ START_TEST(a_grid_like_the_other_is_no_other)
     ck_assert_double_eq(s->weights, 2 * q.run->lowered.stage[0].params / 8);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Members of a stage that the norms of a step are summed over, in the order of issue; how many. */
 static uint32_t norms(const struct quick_run *q, uint32_t groups[4])
@@ -255,7 +248,7 @@ static uint32_t norms(const struct quick_run *q, uint32_t groups[4])
 }
 
 /* Of whole gradients over the ranks that have one copy, of each kind; of shards over all. */
-START_TEST(the_norm_of_experts_is_a_sum_of_its_own)
+TEST(the_norm_of_experts_is_a_sum_of_its_own)
 {
     static const struct {
         const char *zero, *expert;
@@ -275,10 +268,9 @@ START_TEST(the_norm_of_experts_is_a_sum_of_its_own)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Routers are on every tensor rank: their gradients are summed with those of norms. */
-START_TEST(gradients_of_routers_are_summed_over_tensor_ranks)
+TEST(gradients_of_routers_are_summed_over_tensor_ranks)
 {
     struct quick_run q = quick_run(sparse, NULL,
                                    (const char *const[]){"layout.tensor=2", "layout.expert=8",
@@ -294,12 +286,11 @@ START_TEST(gradients_of_routers_are_summed_over_tensor_ranks)
     ck_assert_double_eq(bytes, params * ty_memory_grad_bytes(&q.config->layout));
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- what people read ---- */
 
 /* Ranks of 16 by their place among experts; their names in traces. */
-START_TEST(ranks_are_found_and_named_by_their_experts)
+TEST(ranks_are_found_and_named_by_their_experts)
 {
     static const struct {
         const char *text;
@@ -328,12 +319,5 @@ START_TEST(ranks_are_found_and_named_by_their_experts)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
-TY_SUITE("expert grid", groups_of_experts_are_those_of_megatron,
-         expert_tensor_ranks_are_neighbours_and_copies_are_shared,
-         groups_lie_where_their_members_sit, states_of_deepseek_v3_are_as_published,
-         experts_are_reduced_and_gathered_among_those_that_have_the_same,
-         copies_of_experts_are_reduced_between_the_same_replicas, a_grid_like_the_other_is_no_other,
-         the_norm_of_experts_is_a_sum_of_its_own, gradients_of_routers_are_summed_over_tensor_ranks,
-         ranks_are_found_and_named_by_their_experts)
+TY_SUITE("expert grid")

@@ -49,7 +49,7 @@ static const struct ty_unit_op *op_of(const struct quick_run *q, const char *nam
 /* ---- rows ---- */
 
 /* C = ceil(c_f k T / E) of a rank and expert: 1024 of 4096 tokens, top-2 of 8. */
-START_TEST(capacity_says_how_many_rows_an_expert_gets)
+TEST(capacity_says_how_many_rows_an_expert_gets)
 {
     static const struct {
         const char *capacity, *pad;
@@ -68,10 +68,9 @@ START_TEST(capacity_says_how_many_rows_an_expert_gets)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* One expert that sees every token is an MLP, without router, permutation or exchange. */
-START_TEST(one_expert_is_an_mlp)
+TEST(one_expert_is_an_mlp)
 {
     static const char *const layouts[] = {"layout.expert=1", "layout.tensor=2"};
     for (size_t i = 0; i < TY_COUNT(layouts); i++) {
@@ -89,13 +88,12 @@ START_TEST(one_expert_is_an_mlp)
         quick_run_free(&dense);
     }
 }
-END_TEST
 
 /* ---- bytes ---- */
 
 /* What a rank sends of a layer, forward and backward, rows first: top-2 of 8 experts on 8 ranks.
  * Everything that leaves arrives: a kind counts what all its members send. */
-START_TEST(dispatchers_send_what_the_formulas_say)
+TEST(dispatchers_send_what_the_formulas_say)
 {
     /* 8 (1 - C(7, 2) / C(8, 2)) of distinct ranks */
     const double row = 2 * H, copies = 2 * TOKENS * 7 / 8, tokens = TOKENS * 7;
@@ -113,10 +111,9 @@ START_TEST(dispatchers_send_what_the_formulas_say)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Rows travel as 8 bit and a scale towards experts only. */
-START_TEST(fp8_halves_the_way_to_the_experts)
+TEST(fp8_halves_the_way_to_the_experts)
 {
     struct quick_run q = quick_run(
         mixtral, "sweep", SETS("model.dtype=fp8", "framework.dispatch_dtype=fp8", dispatchers[2]));
@@ -124,10 +121,9 @@ START_TEST(fp8_halves_the_way_to_the_experts)
     ck_assert_double_eq_tol(quick_run_traffic(&q, "ep"), 2 * 2 * 16 * sent, 1e-9 * sent);
     quick_run_free(&q);
 }
-END_TEST
 
 /* The host knows how many rows come when every expert gets as many as it takes. */
-START_TEST(padding_spares_the_host)
+TEST(padding_spares_the_host)
 {
     static const char wait[] = "framework.dispatch_sync=40 us";
     struct quick_run free = quick_run(mixtral, "sweep", SETS(wait));
@@ -141,13 +137,12 @@ START_TEST(padding_spares_the_host)
     quick_run_free(&free);
     quick_run_free(&padded);
 }
-END_TEST
 
 /* ---- order ---- */
 
 /* Nobody waits for rows while shared experts run: what is seen of exchanges is less, by as much as
  * the step is shorter, but for what kernels of deepep take from computation. */
-START_TEST(shared_experts_run_beside_exchanges)
+TEST(shared_experts_run_beside_exchanges)
 {
     static const double kept[] = {1, 0, 0.5, 0.5}; /* of what is hidden, at least; not allgather */
     for (size_t i = 0; i < TY_COUNT(dispatchers); i++) {
@@ -169,10 +164,9 @@ START_TEST(shared_experts_run_beside_exchanges)
         quick_run_free(&b);
     }
 }
-END_TEST
 
 /* Weight gradients of experts need nothing that dispatch's backward brings. */
-START_TEST(weight_gradients_run_beside_the_way_back)
+TEST(weight_gradients_run_beside_the_way_back)
 {
     for (size_t i = 0; i < TY_COUNT(dispatchers); i++) {
         static const char still[] = "cluster.nvlink_overlap_slowdown=0";
@@ -187,11 +181,10 @@ START_TEST(weight_gradients_run_beside_the_way_back)
         quick_run_free(&b);
     }
 }
-END_TEST
 
 /* With a host of no more than a dense layer's floor on each launch a layer with experts takes as
  * many times that as it has more to launch: a router of framework operators alone has 20. */
-START_TEST(layers_with_experts_take_their_host_longer)
+TEST(layers_with_experts_take_their_host_longer)
 {
     static const char slow[] = "framework.layer_floor=50 ms";
     static const char dense[] = "model.dense_layers=1";
@@ -217,10 +210,9 @@ START_TEST(layers_with_experts_take_their_host_longer)
     quick_run_free(&one);
     quick_run_free(&less);
 }
-END_TEST
 
 /* Whole layers that run again send everything again: six exchanges of rows in place of four. */
-START_TEST(full_recomputation_repeats_exchanges)
+TEST(full_recomputation_repeats_exchanges)
 {
     struct quick_run once = quick_run(mixtral, "sweep", SETS(dispatchers[2]));
     struct quick_run again =
@@ -230,10 +222,9 @@ START_TEST(full_recomputation_repeats_exchanges)
     quick_run_free(&once);
     quick_run_free(&again);
 }
-END_TEST
 
 /* What does not go together is told. */
-START_TEST(habits_that_do_not_go_together_are_told)
+TEST(habits_that_do_not_go_together_are_told)
 {
     static const struct {
         struct ty_framework framework;
@@ -260,10 +251,9 @@ START_TEST(habits_that_do_not_go_together_are_told)
         ty_arena_release(&c.arena);
     }
 }
-END_TEST
 
 /* Nothing is drawn where all experts get as many rows. */
-START_TEST(balanced_steps_do_not_know_the_seed)
+TEST(balanced_steps_do_not_know_the_seed)
 {
     struct quick_run a = quick_run(mixtral, NULL, SETS("run.seed=1"));
     struct quick_run b = quick_run(mixtral, NULL, SETS("run.seed=77"));
@@ -276,11 +266,10 @@ START_TEST(balanced_steps_do_not_know_the_seed)
     quick_run_free(&c);
     quick_run_free(&d);
 }
-END_TEST
 
 /* Both executors, every dispatcher, with other kinds of parallelism and schedules: the same times,
  * and buckets that add up. */
-START_TEST(dispatchers_go_with_other_kinds)
+TEST(dispatchers_go_with_other_kinds)
 {
     static const char *const with[] = {"layout.pipeline=2",     "layout.zero=3",
                                        "layout.recompute=full", "schedule.name=zb-1p",
@@ -297,12 +286,11 @@ START_TEST(dispatchers_go_with_other_kinds)
         quick_run_demand_same(mixtral, sets);
     }
 }
-END_TEST
 
 /* Elements a token that parts of a layer of DeepSeek-V3 give up, and products that bring them back:
  * queries, keys and values; what norms of hidden states and latents give; activations of eight
  * experts. */
-START_TEST(parts_of_a_sparse_layer_give_up_what_only_they_have)
+TEST(parts_of_a_sparse_layer_give_up_what_only_they_have)
 {
     const double h = 7168, q = 1536, kv = 512, wide = 128 * (2 * 192 + 128), act = 8 * 2048;
     const struct {
@@ -337,12 +325,5 @@ START_TEST(parts_of_a_sparse_layer_give_up_what_only_they_have)
         assert_near(flops, 2 * 4096 * rows[i].products, 1e-12);
     }
 }
-END_TEST
 
-TY_SUITE("experts", parts_of_a_sparse_layer_give_up_what_only_they_have,
-         capacity_says_how_many_rows_an_expert_gets, one_expert_is_an_mlp,
-         dispatchers_send_what_the_formulas_say, fp8_halves_the_way_to_the_experts,
-         padding_spares_the_host, shared_experts_run_beside_exchanges,
-         weight_gradients_run_beside_the_way_back, layers_with_experts_take_their_host_longer,
-         full_recomputation_repeats_exchanges, habits_that_do_not_go_together_are_told,
-         balanced_steps_do_not_know_the_seed, dispatchers_go_with_other_kinds)
+TY_SUITE("experts")

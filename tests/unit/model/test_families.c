@@ -101,30 +101,25 @@ static void check(const struct family_row *row)
     model_case_release(&c);
 }
 
-START_TEST(gated_decoders_have_the_parameters_of_their_checkpoints)
+TEST(gated_decoders_have_the_parameters_of_their_checkpoints)
 {
     for (size_t i = 0; i < TY_COUNT(dense_families); i++) {
         check(&dense_families[i]);
     }
 }
-END_TEST
 
-START_TEST(decoders_like_gpt_have_the_parameters_of_their_checkpoints)
+TEST(decoders_like_gpt_have_the_parameters_of_their_checkpoints)
 {
     for (size_t i = 0; i < TY_COUNT(gpt_families); i++) {
         check(&gpt_families[i]);
     }
 }
-END_TEST
 
-START_TEST(sparse_decoders_have_the_parameters_of_their_checkpoints)
+TEST(sparse_decoders_have_the_parameters_of_their_checkpoints)
 {
     for (size_t i = 0; i < TY_COUNT(sparse_families); i++) {
         check(&sparse_families[i]);
     }
 }
-END_TEST
 
-TY_SUITE("families", gated_decoders_have_the_parameters_of_their_checkpoints,
-         decoders_like_gpt_have_the_parameters_of_their_checkpoints,
-         sparse_decoders_have_the_parameters_of_their_checkpoints)
+TY_SUITE("families")

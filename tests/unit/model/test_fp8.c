@@ -18,7 +18,7 @@ static void fp8_case(struct model_case *c, const char *layout, enum ty_fp8_recip
 
 /* Inputs forward and gradients backward are read in 16 bit and written twice; weights once a
  * step. */
-START_TEST(casts_cost_what_they_read_and_write)
+TEST(casts_cost_what_they_read_and_write)
 {
     struct model_case with, without;
     struct layer_times a, b;
@@ -36,9 +36,8 @@ START_TEST(casts_cost_what_they_read_and_write)
     ck_assert_double_eq(a.forward[ATTENTION].seconds, b.forward[ATTENTION].seconds);
     ck_assert_double_eq(a.forward[NORM1].seconds, b.forward[NORM1].seconds);
 }
-END_TEST
 
-START_TEST(a_scale_of_its_own_takes_another_look)
+TEST(a_scale_of_its_own_takes_another_look)
 {
     struct model_case current, delayed;
     struct layer_times a, b;
@@ -50,10 +49,9 @@ START_TEST(a_scale_of_its_own_takes_another_look)
     assert_near(a.forward[PROJ].seconds - b.forward[PROJ].seconds,
                 2 * 2048.0 * 4096 / (0.49 * 2039e9), 1e-9); /* rounding */
 }
-END_TEST
 
 /* A share is cast before it is gathered, the whole is transposed. */
-START_TEST(what_is_gathered_is_cast_in_shares)
+TEST(what_is_gathered_is_cast_in_shares)
 {
     struct model_case shared, whole;
     struct layer_times a, b;
@@ -65,7 +63,6 @@ START_TEST(what_is_gathered_is_cast_in_shares)
     assert_near(b.forward[QKV].seconds - a.forward[QKV].seconds, seconds, 1e-9);
     assert_near(b.dgrad[PROJ].seconds - a.dgrad[PROJ].seconds, seconds, 1e-9);
 }
-END_TEST
 
 static double kept(const struct model_case *c, const char *name)
 {
@@ -81,7 +78,7 @@ static double kept(const struct model_case *c, const char *name)
 }
 
 /* Inputs of products; the core's output is the core's own as well. */
-START_TEST(inputs_are_kept_as_they_were_cast)
+TEST(inputs_are_kept_as_they_were_cast)
 {
     struct model_case c;
     const double T = 2048, h = 4096, f = 11008;
@@ -98,11 +95,10 @@ START_TEST(inputs_are_kept_as_they_were_cast)
         ck_assert_double_eq(kept(&c, "input of the output matrix"), 2 * T * h);
     }
 }
-END_TEST
 
 /* DeepSeek-V3: SwiGLU of experts reads 8 bits where it runs again, attention's output is there once
  * in 12. Without casts there is nothing narrow. */
-START_TEST(more_is_kept_narrow_where_the_stack_does)
+TEST(more_is_kept_narrow_where_the_stack_does)
 {
     struct model_case c;
     const double T = 2048, h = 4096, rows = 2 * T, f = 1024, B = FP8_B;
@@ -122,10 +118,9 @@ START_TEST(more_is_kept_narrow_where_the_stack_does)
     ck_assert_double_eq(kept(&c, "experts' gate"), e * rows * f);
     ck_assert_double_eq(kept(&c, "attention output"), e * T * h);
 }
-END_TEST
 
 /* 5 B for 6 of weight and gradient, and nothing to cast. */
-START_TEST(weights_in_fp8_are_a_byte)
+TEST(weights_in_fp8_are_a_byte)
 {
     struct model_case c;
     struct layer_times a, b;
@@ -139,10 +134,9 @@ START_TEST(weights_in_fp8_are_a_byte)
     assert_near(a.forward[PROJ].seconds - b.forward[PROJ].seconds,
                 (2 + 2 * FP8_B) * 4096 * 4096 / (0.49 * 2039e9), 1e-9); /* rounding */
 }
-END_TEST
 
 /* The head's product stays in 16 bit, and gradients are those of bf16 training. */
-START_TEST(only_layers_are_in_fp8)
+TEST(only_layers_are_in_fp8)
 {
     struct model_case narrow, wide;
     struct edge_times a, b;
@@ -157,9 +151,5 @@ START_TEST(only_layers_are_in_fp8)
     ty_framework_finish(&f, TY_DTYPE_FP8);
     ck_assert(f.grad_fp32);
 }
-END_TEST
 
-TY_SUITE("fp8", casts_cost_what_they_read_and_write, a_scale_of_its_own_takes_another_look,
-         what_is_gathered_is_cast_in_shares, inputs_are_kept_as_they_were_cast,
-         more_is_kept_narrow_where_the_stack_does, weights_in_fp8_are_a_byte,
-         only_layers_are_in_fp8)
+TY_SUITE("fp8")

@@ -33,7 +33,7 @@ static double traffic(const char *const *sets, const char *group)
 }
 
 /* What costs time in one stack costs none in the ideal one. */
-START_TEST(every_habit_of_an_eager_stack_costs_time)
+TEST(every_habit_of_an_eager_stack_costs_time)
 {
     static const char *const habits[] = {
         "framework.grad_dtype=fp32",
@@ -62,9 +62,8 @@ START_TEST(every_habit_of_an_eager_stack_costs_time)
                         step_s(SETS("framework.preset=megatron-lm")));
     ck_assert_double_gt(step_s(SETS("framework.preset=megatron-lm")), ideal);
 }
-END_TEST
 
-START_TEST(a_fused_loss_takes_less_memory)
+TEST(a_fused_loss_takes_less_memory)
 {
     struct quick_run apart = quick_run(pipeline, NULL, SETS("layout.pipeline=1"));
     struct quick_run fused =
@@ -76,7 +75,6 @@ START_TEST(a_fused_loss_takes_less_memory)
     quick_run_free(&apart);
     quick_run_free(&fused);
 }
-END_TEST
 
 static double kept_by_layer(const struct quick_run *q)
 {
@@ -86,7 +84,7 @@ static double kept_by_layer(const struct quick_run *q)
 }
 
 /* Two of three wide tensors are left in every layer, and the backward writes the third. */
-START_TEST(a_product_that_is_made_again_is_not_kept)
+TEST(a_product_that_is_made_again_is_not_kept)
 {
     struct quick_run kept = quick_run(pipeline, NULL, SETS("run.seed=1"));
     struct quick_run made = quick_run(pipeline, NULL, SETS("framework.keep_product=false"));
@@ -96,10 +94,9 @@ START_TEST(a_product_that_is_made_again_is_not_kept)
     quick_run_free(&kept);
     quick_run_free(&made);
 }
-END_TEST
 
 /* 32-bit gradients double what is scattered, not the parameters that are gathered. */
-START_TEST(gradients_travel_in_their_type)
+TEST(gradients_travel_in_their_type)
 {
     const double both16 = traffic(NULL, "dp");
     const double wide = traffic(SETS("framework.reduce_dtype=fp32"), "dp");
@@ -110,9 +107,8 @@ START_TEST(gradients_travel_in_their_type)
     ck_assert_double_eq_tol(kept, wide, 1e-9 * wide);
     ck_assert_double_eq_tol(kept16, both16, 1e-9 * both16);
 }
-END_TEST
 
-START_TEST(auto_means_fp32_in_bf16_training_only)
+TEST(auto_means_fp32_in_bf16_training_only)
 {
     struct ty_framework f = {.grad_dtype = TY_GRAD_AUTO, .reduce_dtype = TY_GRAD_AUTO};
     ty_framework_finish(&f, TY_DTYPE_BF16);
@@ -123,11 +119,10 @@ START_TEST(auto_means_fp32_in_bf16_training_only)
     ty_framework_finish(&f, TY_DTYPE_FP16);
     ck_assert(!f.grad_fp32 && f.reduce_fp32);
 }
-END_TEST
 
 /* Per layer two all-reduces forward and two backward; a gate of its own adds one, three matrices
  * for q, k and v two. */
-START_TEST(matrices_apart_are_reduced_apart)
+TEST(matrices_apart_are_reduced_apart)
 {
     const double fused = traffic(NULL, "tp");
     const double gate = traffic(SETS("framework.fused_gate=false"), "tp");
@@ -138,10 +133,9 @@ START_TEST(matrices_apart_are_reduced_apart)
     ck_assert_double_lt(one, fused / 4);
     ck_assert_double_eq_tol(apart - fused, 3 * one, 1e-9 * fused);
 }
-END_TEST
 
 /* The same bytes, bucket by bucket behind the first forward instead of after the step. */
-START_TEST(parameters_may_come_back_late)
+TEST(parameters_may_come_back_late)
 {
     const char *const late = "framework.overlap_param_gather=true";
     const char *const early = "framework.overlap_param_gather=false";
@@ -154,11 +148,10 @@ START_TEST(parameters_may_come_back_late)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
 /* A layer that its host holds up lasts the floor, whatever its collectives take of it; and those it
  * has not, such as all-reduces under sequence parallelism, take nothing. */
-START_TEST(collectives_fit_under_the_floor_of_the_host)
+TEST(collectives_fit_under_the_floor_of_the_host)
 {
     static const char *const base[] = {"framework.layer_floor=20 ms", "layout.pipeline=1",
                                        "framework.overlap_tensor_reduce=false"};
@@ -176,11 +169,10 @@ START_TEST(collectives_fit_under_the_floor_of_the_host)
         }
     }
 }
-END_TEST
 
 /* The host launches the kernels of every step of a product on a grid of ranks, too: where it sets
  * the pace, twice the time makes layers twice as long. */
-START_TEST(products_in_steps_last_as_long_as_their_launches)
+TEST(products_in_steps_last_as_long_as_their_launches)
 {
     static const char *const schemes[] = {"2d", "3d"}, *const ranks[] = {"4", "8"};
     for (size_t i = 0; i < TY_COUNT(schemes); i++) {
@@ -198,11 +190,10 @@ START_TEST(products_in_steps_last_as_long_as_their_launches)
         assert_near(step_s(two), 2 * step_s(one), 0.02);
     }
 }
-END_TEST
 
 /* A collective that outlasts the weight gradient beside it leaves the host time, too: overlap never
  * makes a step that the host paces longer. */
-START_TEST(overlap_of_long_reductions_does_not_cost_a_slow_host_time)
+TEST(overlap_of_long_reductions_does_not_cost_a_slow_host_time)
 {
     static const char yaml[] = "cluster: {preset: dgx-a100-80g, nvlink_latency: 400 us, "
                                "nvlink_ll_efficiency: none, nvlink_overlap_slowdown: 0}\n"
@@ -215,7 +206,6 @@ START_TEST(overlap_of_long_reductions_does_not_cost_a_slow_host_time)
     quick_run_free(&beside);
     quick_run_free(&after);
 }
-END_TEST
 
 /* Layers of two micro-batches whose products of sequence parallelism are in pieces: copies are what
  * is slow there, so that all but the first piece of each wait for one. */
@@ -236,7 +226,7 @@ static double pieces_s(const char *yaml, const char *const *sets)
 /* Seven copies of each product forward, and of the two whose result is scattered once more
  * backward; full recomputation runs the former again. A fused MLP has two products, one with gate
  * and up apart still gathers once. */
-START_TEST(products_in_pieces_wait_for_a_copy_less_than_they_have_pieces)
+TEST(products_in_pieces_wait_for_a_copy_less_than_they_have_pieces)
 {
     static const struct {
         const char *set;
@@ -252,10 +242,9 @@ START_TEST(products_in_pieces_wait_for_a_copy_less_than_they_have_pieces)
         assert_near(more, 2 * 3 * rows[i].products * 7 * 2e-3, 1e-9);
     }
 }
-END_TEST
 
 /* As many bytes, less time, and the same by either engine; not without sequence parallelism. */
-START_TEST(products_in_pieces_hide_what_is_gathered_and_scattered)
+TEST(products_in_pieces_hide_what_is_gathered_and_scattered)
 {
     static const char *const set[] = {"framework.overlap_tensor_products=false",
                                       "framework.overlap_tensor_products=true"};
@@ -273,10 +262,9 @@ START_TEST(products_in_pieces_hide_what_is_gathered_and_scattered)
     const char *const none = "layout.sequence_parallel=false";
     ck_assert_double_eq(pieces_s(yaml, SETS(set[1], none)), pieces_s(yaml, SETS(set[0], none)));
 }
-END_TEST
 
 /* Megatron-LM's 1F1B blocks, its interleaved schedule does not. */
-START_TEST(messages_of_interleaved_schedules_do_not_block_by_default)
+TEST(messages_of_interleaved_schedules_do_not_block_by_default)
 {
     static const struct {
         const char *name, *chunks, *same, *other;
@@ -294,14 +282,13 @@ START_TEST(messages_of_interleaved_schedules_do_not_block_by_default)
         ck_assert_double_ne(by_default, step_s(SETS(name, chunks, slow, rows[i].other)));
     }
 }
-END_TEST
 
 static const char unnamed[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
                               "model: {preset: llama-7b, sequence: 2048}\n"
                               "layout: {tensor: 2, pipeline: 4, global_batch: 32}\n";
 
 /* What two layouts differ in is never the stack; only who shards parameters has no choice. */
-START_TEST(a_layout_does_not_change_the_stack)
+TEST(a_layout_does_not_change_the_stack)
 {
     static const char *const sets[][3] = {
         {"layout.zero=0", NULL},       {"layout.zero=1", NULL},
@@ -324,9 +311,8 @@ START_TEST(a_layout_does_not_change_the_stack)
     ck_assert_str_eq(ty_stack_words(named.config, words), "megatron-lm");
     quick_run_free(&named);
 }
-END_TEST
 
-START_TEST(every_stack_runs)
+TEST(every_stack_runs)
 {
     for (const struct ty_preset *p = ty_framework_presets; p->name != NULL; p++) {
         char set[64];
@@ -334,10 +320,9 @@ START_TEST(every_stack_runs)
         ck_assert_double_gt(step_s(SETS(set)), 0);
     }
 }
-END_TEST
 
 /* ALiBi and the like: twice the FLOPs of a causal kernel, at nearly its rate for long sequences. */
-START_TEST(full_attention_computes_the_masked_half)
+TEST(full_attention_computes_the_masked_half)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "{sequence: 32768}", "{data: 8, global_batch: 8}");
@@ -349,16 +334,5 @@ START_TEST(full_attention_computes_the_masked_half)
     ck_assert_double_eq(full.flops, 2 * causal.flops);
     assert_near(full.seconds, 2 * causal.seconds, 0.02);
 }
-END_TEST
 
-TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel_in_their_type,
-         a_fused_loss_takes_less_memory, a_product_that_is_made_again_is_not_kept,
-         auto_means_fp32_in_bf16_training_only, matrices_apart_are_reduced_apart,
-         parameters_may_come_back_late, collectives_fit_under_the_floor_of_the_host,
-         products_in_steps_last_as_long_as_their_launches,
-         overlap_of_long_reductions_does_not_cost_a_slow_host_time,
-         products_in_pieces_wait_for_a_copy_less_than_they_have_pieces,
-         products_in_pieces_hide_what_is_gathered_and_scattered,
-         messages_of_interleaved_schedules_do_not_block_by_default,
-         a_layout_does_not_change_the_stack, every_stack_runs,
-         full_attention_computes_the_masked_half)
+TY_SUITE("framework")

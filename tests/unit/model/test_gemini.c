@@ -83,7 +83,7 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 33;
 }
 
-START_TEST(no_rule_brings_fewer)
+TEST(no_rule_brings_fewer)
 {
     uint64_t state = 13;
     uint32_t better = 0;
@@ -103,10 +103,9 @@ START_TEST(no_rule_brings_fewer)
     }
     ck_assert_uint_gt(better, 0);
 }
-END_TEST
 
 /* The update of every step: drives.c says which chunks stay once for all. */
-START_TEST(in_an_order_that_repeats_the_same_chunks_stay)
+TEST(in_an_order_that_repeats_the_same_chunks_stay)
 {
     uint32_t use[20 * CHUNKS_MAX];
     struct ty_arena arena = {.head = NULL};
@@ -123,10 +122,9 @@ START_TEST(in_an_order_that_repeats_the_same_chunks_stay)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* Forward and backward again and again is the worst for what forgets the oldest. */
-START_TEST(steps_of_training_are_never_brought_more_often_than_by_lru)
+TEST(steps_of_training_are_never_brought_more_often_than_by_lru)
 {
     uint32_t use[USES_MAX * 10], n = 0;
     for (uint32_t micro_batch = 0; micro_batch < 12; micro_batch++) {
@@ -141,16 +139,14 @@ START_TEST(steps_of_training_are_never_brought_more_often_than_by_lru)
         ck_assert_uint_eq(misses_of(&order), CHUNKS_MAX + 23 * (CHUNKS_MAX - room));
     }
 }
-END_TEST
 
-START_TEST(what_is_too_large_goes_at_once_and_what_is_small_stays)
+TEST(what_is_too_large_goes_at_once_and_what_is_small_stays)
 {
     static const double bytes[] = {10, 1, 1};
     static const uint32_t use[] = {0, 1, 2, 0, 2, 1, 0};
     const struct ty_belady order = {use, TY_COUNT(use), bytes, 3, 5};
     ck_assert_uint_eq(misses_of(&order), 3 + 1 + 1); /* small ones once, the large one always */
 }
-END_TEST
 
 /* ---- runs ---- */
 
@@ -194,23 +190,21 @@ static void demand_same(const char *one, const char *other, const char *const ba
     quick_run_free(&b);
 }
 
-START_TEST(with_room_for_nothing_it_is_zero3_offload)
+TEST(with_room_for_nothing_it_is_zero3_offload)
 {
     demand_same("layout.offload_room=0", "layout.offload=zero3-offload", "layout.global_batch=4");
     demand_same("layout.offload_room=0", "layout.offload=zero3-offload", "layout.global_batch=12");
 }
-END_TEST
 
-START_TEST(with_room_for_all_it_is_zero3)
+TEST(with_room_for_all_it_is_zero3)
 {
     demand_same("cluster.memory=400 GB", "layout.offload=none", "layout.global_batch=4");
     demand_same("cluster.memory=400 GB", "layout.offload=none", "layout.global_batch=12");
 }
-END_TEST
 
 /* Between them: parameters come once in every step, and again as often as there was no room. Those
  * whose optimizer is on the GPU do not come, nor do their gradients leave. */
-START_TEST(more_room_never_moves_more_and_never_takes_longer)
+TEST(more_room_never_moves_more_and_never_takes_longer)
 {
     double before_s = INFINITY;
     struct moved before = {INFINITY, INFINITY, 0};
@@ -239,11 +233,10 @@ START_TEST(more_room_never_moves_more_and_never_takes_longer)
     }
     ck_assert_uint_gt(different, 4);
 }
-END_TEST
 
 /* A GPU with a few GB more: all parameters stay from forward to backward, so that what moves is
  * what ZeRO-Offload moves. */
-START_TEST(where_parameters_stay_they_come_once)
+TEST(where_parameters_stay_they_come_once)
 {
     struct quick_run q = quick_run(job, NULL, SETS("layout.offload_room=30 %"));
     const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
@@ -254,14 +247,13 @@ START_TEST(where_parameters_stay_they_come_once)
     ck_assert_double_eq_tol(m.down, plan->away.host.weights, 1);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- drives ---- */
 
 /* As much as a node has no room for is on its drives, and crosses them: of the optimizer's state
  * each byte twice a step; of parameters, once there is no more of that, twice as they are, once as
  * they are updated, and their gradients twice. */
-START_TEST(what_a_node_has_no_room_for_lives_on_its_drives)
+TEST(what_a_node_has_no_room_for_lives_on_its_drives)
 {
     double before_s = INFINITY, before_B = INFINITY;
     uint32_t states = 0, weights = 0;
@@ -293,10 +285,9 @@ START_TEST(what_a_node_has_no_room_for_lives_on_its_drives)
     ck_assert_uint_ge(weights, 1);
     ck_assert_double_eq(before_B, 0);
 }
-END_TEST
 
 /* Drives that nobody needs change nothing; drives that have all of it are ZeRO-Infinity's. */
-START_TEST(drives_for_nothing_and_for_everything)
+TEST(drives_for_nothing_and_for_everything)
 {
     const char *const tight[][4] = {{"layout.offload_room=0", "cluster.host=8 GB"},
                                     {"layout.offload=zero-infinity", "cluster.host=8 GB"}};
@@ -315,11 +306,10 @@ START_TEST(drives_for_nothing_and_for_everything)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
 /* A last stage with the head wants more than its share, and all fit together; where there are no
  * drives, or too small ones, the verdict is that of the tier. */
-START_TEST(stages_share_a_node_and_tiers_have_verdicts)
+TEST(stages_share_a_node_and_tiers_have_verdicts)
 {
     const char *const deep[] = {
         "layout.pipeline=2",        "layout.global_batch=16",       "cluster.host=70 GB",
@@ -341,11 +331,10 @@ START_TEST(stages_share_a_node_and_tiers_have_verdicts)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Some gradients leave and some stay, and nothing waits for more than an operation can: stacks that
  * wait for every reduction, replicas of shards, tensor ranks, activations beside the GPU. */
-START_TEST(what_stays_and_what_leaves_go_with_every_habit)
+TEST(what_stays_and_what_leaves_go_with_every_habit)
 {
     static const char *const sets[][6] = {
         {"framework.preset=megatron-deepspeed", "layout.tensor=2", "layout.sequence_parallel=true"},
@@ -372,10 +361,9 @@ START_TEST(what_stays_and_what_leaves_go_with_every_habit)
         quick_run_demand_same(job, all);
     }
 }
-END_TEST
 
 /* Experts are gathered, all else of a stage only fetched, by whoever shares but experts' states. */
-START_TEST(units_that_are_fetched_go_with_units_that_are_gathered)
+TEST(units_that_are_fetched_go_with_units_that_are_gathered)
 {
     static const char mixed[] = "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
                                 "model: {preset: mixtral-8x7b, layers: 4, sequence: 512}\n"
@@ -389,11 +377,10 @@ START_TEST(units_that_are_fetched_go_with_units_that_are_gathered)
     quick_run_free(&q);
     quick_run_demand_same(mixed, NULL);
 }
-END_TEST
 
 /* Every step is as the first, stages of a pipeline have room of their own, and both executors say
  * the same. */
-START_TEST(steps_are_alike_and_stages_find_their_own_room)
+TEST(steps_are_alike_and_stages_find_their_own_room)
 {
     const char *const deep[] = {"layout.pipeline=2", "layout.global_batch=16",
                                 "layout.offload_room=50 %", "framework.zero_in_pipeline=3", NULL};
@@ -408,15 +395,5 @@ START_TEST(steps_are_alike_and_stages_find_their_own_room)
     ck_assert_double_ne(q.run->room[1].gpu_B, q.run->room[0].gpu_B);
     quick_run_free(&q);
 }
-END_TEST
 
-TY_SUITE("gemini", no_rule_brings_fewer, in_an_order_that_repeats_the_same_chunks_stay,
-         steps_of_training_are_never_brought_more_often_than_by_lru,
-         what_is_too_large_goes_at_once_and_what_is_small_stays,
-         with_room_for_nothing_it_is_zero3_offload, with_room_for_all_it_is_zero3,
-         more_room_never_moves_more_and_never_takes_longer, where_parameters_stay_they_come_once,
-         what_a_node_has_no_room_for_lives_on_its_drives, drives_for_nothing_and_for_everything,
-         stages_share_a_node_and_tiers_have_verdicts,
-         what_stays_and_what_leaves_go_with_every_habit,
-         units_that_are_fetched_go_with_units_that_are_gathered,
-         steps_are_alike_and_stages_find_their_own_room)
+TY_SUITE("gemini")

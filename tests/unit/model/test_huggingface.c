@@ -47,7 +47,7 @@ static const char llama_json[] = "{\n"
                                  "  \"vocab_size\": 128256\n"
                                  "}\n";
 
-START_TEST(a_llama_config_gives_the_model_of_the_preset)
+TEST(a_llama_config_gives_the_model_of_the_preset)
 {
     struct model_case c, preset;
     char path[64];
@@ -63,9 +63,8 @@ START_TEST(a_llama_config_gives_the_model_of_the_preset)
     model_case_release(&c);
     model_case_release(&preset);
 }
-END_TEST
 
-START_TEST(a_gpt2_config_gives_its_124_million_parameters)
+TEST(a_gpt2_config_gives_its_124_million_parameters)
 {
     struct model_case c;
     char path[64];
@@ -84,7 +83,6 @@ START_TEST(a_gpt2_config_gives_its_124_million_parameters)
     ck_assert_int_eq(c.arch.norm_kind, TY_NORM_LAYER);
     model_case_release(&c);
 }
-END_TEST
 
 #define QWEN(type, layers, hidden, heads, kv, ffn, vocabulary, more)                               \
     "{\"model_type\": \"" type "\", \"num_hidden_layers\": " #layers ", \"hidden_size\": " #hidden \
@@ -92,7 +90,7 @@ END_TEST
     ", \"intermediate_size\": " #ffn ", \"vocab_size\": " #vocabulary more "}"
 
 /* Biases of q, k and v, norms of heads: all parameters of the released checkpoints. */
-START_TEST(qwen_configs_give_the_parameters_of_their_checkpoints)
+TEST(qwen_configs_give_the_parameters_of_their_checkpoints)
 {
     static const struct {
         const char *json;
@@ -128,10 +126,9 @@ START_TEST(qwen_configs_give_the_parameters_of_their_checkpoints)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* attention_bias is of four matrices, mlp_bias of the others, use_bias of all. */
-START_TEST(keys_of_biases_are_of_their_matrices)
+TEST(keys_of_biases_are_of_their_matrices)
 {
     static const struct {
         const char *json;
@@ -161,11 +158,10 @@ START_TEST(keys_of_biases_are_of_their_matrices)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* Mistral's layers have it, also where the file does not say how wide it is, Qwen's only when
  * another key says so. */
-START_TEST(a_config_may_have_a_window)
+TEST(a_config_may_have_a_window)
 {
     static const char *const other[] = {"", ", \"sliding_window\": null",
                                         ", \"sliding_window\": 4096"};
@@ -184,13 +180,12 @@ START_TEST(a_config_may_have_a_window)
         }
     }
 }
-END_TEST
 
 #define LLAMA_SHAPE                                                                                \
     "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"num_attention_heads\": 4,"                   \
     " \"intermediate_size\": 192, \"vocab_size\": 100"
 
-START_TEST(a_config_that_cannot_be_used_says_why)
+TEST(a_config_that_cannot_be_used_says_why)
 {
     static const struct {
         const char *json, *message; /* after "PATH:" */
@@ -249,7 +244,6 @@ START_TEST(a_config_that_cannot_be_used_says_why)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* ---- families with experts ---- */
 
@@ -257,7 +251,7 @@ END_TEST
     "\"num_hidden_layers\": " #layers ", \"hidden_size\": " #hidden                                \
     ", \"num_attention_heads\": " #heads ", \"num_key_value_heads\": " #kv                         \
     ", \"intermediate_size\": " #ffn ", \"vocab_size\": " #vocabulary ", "
-START_TEST(configs_of_families_with_experts_give_the_presets)
+TEST(configs_of_families_with_experts_give_the_presets)
 {
     static const struct {
         const char *preset, *json;
@@ -323,7 +317,6 @@ START_TEST(configs_of_families_with_experts_give_the_presets)
         model_case_release(&preset);
     }
 }
-END_TEST
 
 #define GPT_OSS(types)                                                                             \
     "{\"model_type\": \"gpt_oss\", " HEADS(                                                        \
@@ -350,7 +343,7 @@ static const char *written(const struct ty_uint_list *list, char text[64])
                               "\"moe_intermediate_size\": 16, " rest "}"
 
 /* Which layers have a window, and which have experts: every so many, the first ones, a list. */
-START_TEST(what_configs_say_of_single_layers_is_of_these)
+TEST(what_configs_say_of_single_layers_is_of_these)
 {
     static const struct {
         const char *json;
@@ -396,7 +389,6 @@ START_TEST(what_configs_say_of_single_layers_is_of_these)
         model_case_release(&c);
     }
 }
-END_TEST
 
 #define DEEPSEEK(latent, rest)                                                                     \
     "{\"model_type\": \"deepseek_v3\", " HEADS(4, 64, 4, 4, 64, 100) latent                        \
@@ -407,7 +399,7 @@ END_TEST
     "16, "
 
 /* Counts that are none, and attention without what makes it latent, are not taken for 0. */
-START_TEST(what_deepseek_configs_leave_open_is_told)
+TEST(what_deepseek_configs_leave_open_is_told)
 {
     static const struct {
         const char *json, *message;
@@ -431,11 +423,10 @@ START_TEST(what_deepseek_configs_leave_open_is_told)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* Of a key that nobody reads and that may be about the shape there is a line; of a name, a share,
  * what is off and what is known to say nothing there is none. */
-START_TEST(keys_that_are_not_understood_are_told)
+TEST(keys_that_are_not_understood_are_told)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_err err = TY_ERR_NONE;
@@ -458,12 +449,5 @@ START_TEST(keys_that_are_not_understood_are_told)
     ck_assert_ptr_eq(strchr(out.remarks, '\n')[1] == '\0' ? NULL : out.remarks, NULL);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("huggingface", a_llama_config_gives_the_model_of_the_preset,
-         a_gpt2_config_gives_its_124_million_parameters,
-         qwen_configs_give_the_parameters_of_their_checkpoints,
-         keys_of_biases_are_of_their_matrices, a_config_may_have_a_window,
-         a_config_that_cannot_be_used_says_why, configs_of_families_with_experts_give_the_presets,
-         what_configs_say_of_single_layers_is_of_these, what_deepseek_configs_leave_open_is_told,
-         keys_that_are_not_understood_are_told)
+TY_SUITE("huggingface")

@@ -16,7 +16,7 @@ static struct ty_traffic traffic_of(const struct quick_run *q, const char *group
 /* Groups of n = 8 of 16 ranks: 3 X (n - 1) / n of every rank stay in its node, and of X / n, the
  * part of the gradients it holds, an all-reduce between R = 2 replicas sends 2 (R - 1) / R. With
  * ZeRO-1 and -2 the same with 2 X. */
-START_TEST(hybrid_sharding_sends_a_share_of_the_gradients_between_nodes)
+TEST(hybrid_sharding_sends_a_share_of_the_gradients_between_nodes)
 {
     static const char *const zero[] = {"layout.zero=1", "layout.zero=2", "layout.zero=3"};
     for (int i = 0; i < 3; i++) {
@@ -32,10 +32,9 @@ START_TEST(hybrid_sharding_sends_a_share_of_the_gradients_between_nodes)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* States are divided by the shard group; a group that is everybody is plain sharding. */
-START_TEST(shard_groups_decide_the_memory)
+TEST(shard_groups_decide_the_memory)
 {
     struct quick_run eight = run(SETS("layout.zero=3", "layout.shard=8"));
     struct quick_run whole = run(SETS("layout.zero=3", "layout.shard=16"));
@@ -48,11 +47,10 @@ START_TEST(shard_groups_decide_the_memory)
     quick_run_free(&whole);
     quick_run_free(&plain);
 }
-END_TEST
 
 /* On a slow network groups inside nodes win; what replicas say to each other runs beside the
  * reductions of later units, on a stream of its own. */
-START_TEST(hybrid_sharding_hides_the_network)
+TEST(hybrid_sharding_hides_the_network)
 {
     const char *const slow = "cluster.nic_bandwidth=20 Gb/s";
     struct quick_run plain = run(SETS("layout.zero=3", slow));
@@ -77,11 +75,10 @@ START_TEST(hybrid_sharding_hides_the_network)
     quick_run_free(&plain);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Shard groups are neighbours along the data axis, wherever that lies in the grid: of 16 ranks with
  * tensor 2, groups of 4 span 8 GPUs, or 4, or every fourth of 16. */
-START_TEST(shard_groups_are_neighbours_along_the_data_axis)
+TEST(shard_groups_are_neighbours_along_the_data_axis)
 {
     static const struct {
         const char *order;
@@ -100,10 +97,9 @@ START_TEST(shard_groups_are_neighbours_along_the_data_axis)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* The optimizer waits for the replicas, with and without a gradient norm. */
-START_TEST(the_optimizer_waits_for_all_replicas)
+TEST(the_optimizer_waits_for_all_replicas)
 {
     static const char *const barrier[] = {"schedule.barrier=true", "schedule.barrier=false"};
     for (int i = 0; i < 2; i++) {
@@ -123,8 +119,5 @@ START_TEST(the_optimizer_waits_for_all_replicas)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-TY_SUITE("hybrid sharding", hybrid_sharding_sends_a_share_of_the_gradients_between_nodes,
-         shard_groups_decide_the_memory, hybrid_sharding_hides_the_network,
-         shard_groups_are_neighbours_along_the_data_axis, the_optimizer_waits_for_all_replicas)
+TY_SUITE("hybrid sharding")

@@ -9,7 +9,7 @@
 /* LLaMA shapes on A100, one sequence of 2048 tokens, tensor 8 and 1: 2 m n k / (0.724 x 312e12) +
  * 10 us, the line fitted on microsoft/vidur's timings; rounded to whole microseconds, hence 0.5 %
  * (a fit is right within 5 %). */
-START_TEST(gemms_of_llama_layers_take_their_fitted_times)
+TEST(gemms_of_llama_layers_take_their_fitted_times)
 {
     static const struct {
         double n, k, us;
@@ -25,9 +25,8 @@ START_TEST(gemms_of_llama_layers_take_their_fitted_times)
         ck_assert_double_eq(cost.flops, 2 * 2048 * rows[i].n * rows[i].k);
     }
 }
-END_TEST
 
-START_TEST(weight_gradients_take_longer)
+TEST(weight_gradients_take_longer)
 {
     const struct ty_cluster cluster = a100(1);
     const double plain =
@@ -36,9 +35,8 @@ START_TEST(weight_gradients_take_longer)
         ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_WGRAD, 1, 4096, 4096, 4096).seconds;
     assert_near(wgrad, 1.05 * plain, 1e-12);
 }
-END_TEST
 
-START_TEST(thin_products_are_bound_by_memory)
+TEST(thin_products_are_bound_by_memory)
 {
     const struct ty_cluster cluster = a100(1);
     const struct ty_cost cost =
@@ -47,9 +45,8 @@ START_TEST(thin_products_are_bound_by_memory)
     assert_near(cost.seconds, 2 * 8192.0 * 8192 / (0.8 * 2039e9) + 10e-6, 1e-3);
     ck_assert_double_eq(cost.flops, 2 * 8192.0 * 8192);
 }
-END_TEST
 
-START_TEST(waves_of_tiles_cost_what_they_are_weighted)
+TEST(waves_of_tiles_cost_what_they_are_weighted)
 {
     struct ty_cluster cluster = a100(1);
     cluster.gpu.gemm_overhead = 0;
@@ -74,11 +71,10 @@ START_TEST(waves_of_tiles_cost_what_they_are_weighted)
         ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 256, 108 * 128, k).seconds;
     assert_near(ramp, flat * (k + 64) / k, 1e-12);
 }
-END_TEST
 
 /* What does not fill a wave of 128 x 256 is cut smaller; each step along k loads a row's and a
  * column's operand of the tile, 10 multiply-adds each. */
-START_TEST(small_products_are_cut_into_smaller_tiles)
+TEST(small_products_are_cut_into_smaller_tiles)
 {
     struct ty_cluster cluster = a100(1);
     cluster.gpu.gemm_overhead = 0;
@@ -96,7 +92,6 @@ START_TEST(small_products_are_cut_into_smaller_tiles)
         assert_near(seconds, 2 * m * n * k * loaded / large / rate, 1e-12);
     }
 }
-END_TEST
 
 /* ---- attention ---- */
 
@@ -107,7 +102,7 @@ static struct ty_cost core(const struct model_case *c, bool backward)
 
 /* One scan of the MooreThreads/SimuMax A100 file: TFLOP/s at 4096 tokens, head size 128, causal.
  * Tolerance 6 %: how well the two constants fit the ten numbers. */
-START_TEST(few_heads_slow_flash_attention_as_measured)
+TEST(few_heads_slow_flash_attention_as_measured)
 {
     static const struct {
         double heads, forward, backward;
@@ -119,12 +114,11 @@ START_TEST(few_heads_slow_flash_attention_as_measured)
     ck_assert_double_eq(ty_attention_occupancy(64, false), 1);
     ck_assert_double_eq(ty_attention_occupancy(1e6, true), 1);
 }
-END_TEST
 
 /* Dao-AILab/flash-attention, A100 causal charts: 2048 hidden, 16k tokens, forward and backward
  * together, TFLOP/s; flash1 and head size 64 (last rows) from curves fitted to the charts.
  * Tolerances: fit errors of the curves, 1.2 % and 4.2 %, and the rounding of the head factor. */
-START_TEST(flash_attention_meets_its_charts)
+TEST(flash_attention_meets_its_charts)
 {
     static const struct {
         const char *attention;
@@ -153,12 +147,11 @@ START_TEST(flash_attention_meets_its_charts)
                     rows[i].tolerance);
     }
 }
-END_TEST
 
 /* Heads of 128 and of 32 on 8 A100, ulysses, 131072 tokens: equal FLOPs in 47.6 and 63.1 ms, twice
  * as many in 119.4 ms (feifeibear/long-context-attention): 0.75 and 0.80 of the rate; exchanges are
  * 3 % of it. */
-START_TEST(narrow_heads_wait_for_their_exponentials)
+TEST(narrow_heads_wait_for_their_exponentials)
 {
     const struct ty_cluster cluster = a100(1);
     struct ty_kernel kernel = {.op = TY_OPERATOR_ATTENTION,
@@ -177,10 +170,9 @@ START_TEST(narrow_heads_wait_for_their_exponentials)
     assert_near(128 / rate[128] - 64 / rate[64], 2 * (64 / rate[64] - 32 / rate[32]), 1e-6);
     assert_near(64 / rate[64] - 32 / rate[32], 2 * (32 / rate[32] - 16 / rate[16]), 1e-6);
 }
-END_TEST
 
 /* 157 and 185 TFLOP/s at 64 heads of 4096 tokens (MooreThreads/SimuMax). 1 %: rounding of 0.85. */
-START_TEST(flash_attention_runs_slower_backward)
+TEST(flash_attention_runs_slower_backward)
 {
     struct model_case c;
     model_case(&c, 1, "llama-65b", "sequence: 4096", "{data: 8, global_batch: 8}");
@@ -190,12 +182,11 @@ START_TEST(flash_attention_runs_slower_backward)
     assert_near((b.flops / b.seconds) / (f.flops / f.seconds), 157.0 / 185, 0.01);
     ck_assert_double_eq(b.flops, 2.5 * f.flops); /* five products, two of them forward */
 }
-END_TEST
 
 /* The same charts, PyTorch's own attention with a 16-bit softmax: 34 TFLOP/s of causal FLOPs at
  * 8192 tokens. Ours has a 32-bit softmax, as training stacks do: 60 bytes a score both ways, not
  * 22, so that 34 is out of reach, and less than half of it would be too slow. */
-START_TEST(unfused_attention_is_slower_than_in_the_charts)
+TEST(unfused_attention_is_slower_than_in_the_charts)
 {
     struct model_case c;
     model_case(&c, 1, NULL,
@@ -213,11 +204,10 @@ START_TEST(unfused_attention_is_slower_than_in_the_charts)
     ck_assert_double_eq(f.flops, 2 * causal); /* what the hardware executes: the full square */
     ck_assert_double_eq(b.flops, 4 * causal);
 }
-END_TEST
 
 /* In 16 bit nothing goes up or down: 12 bytes a score forward, 14 backward, and most of the rate of
  * the charts, 34. */
-START_TEST(a_softmax_in_the_type_of_the_scores_moves_less)
+TEST(a_softmax_in_the_type_of_the_scores_moves_less)
 {
     struct model_case wide, narrow;
     model_case(&wide, 1, NULL,
@@ -235,9 +225,8 @@ START_TEST(a_softmax_in_the_type_of_the_scores_moves_less)
     assert_near(core(&wide, true).seconds - b.seconds, 18 * scores / Bps + overheads, 1e-5);
     assert_near(3.5 * causal / (f.seconds + b.seconds), 34e12, 0.17);
 }
-END_TEST
 
-START_TEST(better_attention_is_faster)
+TEST(better_attention_is_faster)
 {
     static const char *const words[] = {"unfused", "fused-softmax", "flash1", "flash2"};
     double before = HUGE_VAL;
@@ -251,12 +240,11 @@ START_TEST(better_attention_is_faster)
         before = seconds;
     }
 }
-END_TEST
 
 /* ---- elementwise ---- */
 
 /* Bytes each kernel moves, from its time at the share it reaches: docs/model.md, section 3. */
-START_TEST(elementwise_kernels_move_their_bytes)
+TEST(elementwise_kernels_move_their_bytes)
 {
     struct model_case c;
     const double T = 2048, h = 4096, f = 11008, V = 32000;
@@ -298,11 +286,10 @@ START_TEST(elementwise_kernels_move_their_bytes)
         ck_assert_double_eq(rows[i].cost.flops, 0);
     }
 }
-END_TEST
 
 /* Of a tensor as large as the cache half is found there; of a hundredth of it all, of a hundred
  * times of it nothing. */
-START_TEST(small_tensors_stay_in_the_second_level_cache)
+TEST(small_tensors_stay_in_the_second_level_cache)
 {
     struct ty_cluster cluster = a100(1);
     const double memory = 1 / 2039e9, cache = 1 / 3e12;
@@ -336,11 +323,10 @@ START_TEST(small_tensors_stay_in_the_second_level_cache)
     assert_near(ty_kernel_cost(&cluster.gpu, &silu, TY_FORWARD).seconds, 6e5 / 0.49 * memory,
                 1e-12);
 }
-END_TEST
 
 /* In 32 bit: 10 B an element in one kernel, 38 B by operators. Gradients of 8 heads, and of keys
  * and values of 2, are 10 B each. */
-START_TEST(partial_results_are_merged_in_32_bit)
+TEST(partial_results_are_merged_in_32_bit)
 {
     struct ty_cluster cluster = a100(1);
     struct ty_kernel kernel = {.op = TY_OPERATOR_MERGE,
@@ -356,13 +342,5 @@ START_TEST(partial_results_are_merged_in_32_bit)
     assert_near(ty_kernel_cost(&cluster.gpu, &kernel, TY_FORWARD).seconds * second, 38e9, 1e-12);
     assert_near(ty_kernel_cost(&cluster.gpu, &kernel, TY_DGRAD).seconds * second, 15e9, 1e-12);
 }
-END_TEST
 
-TY_SUITE("kernels", gemms_of_llama_layers_take_their_fitted_times, weight_gradients_take_longer,
-         thin_products_are_bound_by_memory, waves_of_tiles_cost_what_they_are_weighted,
-         small_products_are_cut_into_smaller_tiles, few_heads_slow_flash_attention_as_measured,
-         flash_attention_meets_its_charts, flash_attention_runs_slower_backward,
-         unfused_attention_is_slower_than_in_the_charts,
-         a_softmax_in_the_type_of_the_scores_moves_less, better_attention_is_faster,
-         narrow_heads_wait_for_their_exponentials, elementwise_kernels_move_their_bytes,
-         small_tensors_stay_in_the_second_level_cache, partial_results_are_merged_in_32_bit)
+TY_SUITE("kernels")

@@ -13,7 +13,7 @@
 
 /* LLaMA-65B, tensor 8, one sequence: sums of the figures above, elementwise kernels at measured
  * shares without launch: norms 203 us, residual sums 112, rotary 20, SwiGLU 34. 3 %. */
-START_TEST(a_llama_65b_layer_takes_the_time_of_its_kernels)
+TEST(a_llama_65b_layer_takes_the_time_of_its_kernels)
 {
     struct model_case c;
     struct layer_times costs;
@@ -26,12 +26,11 @@ START_TEST(a_llama_65b_layer_takes_the_time_of_its_kernels)
     assert_near(us(f[PROJ].seconds), 162, 0.03);
     assert_near(us(f[MLP].seconds), 827 + 34 + 419, 0.03);
 }
-END_TEST
 
 /* Causal FLOPs of a sequence of 2048 at the charts' combined rate of 156.9 TFLOP/s take 55 us with
  * the 8 heads of LLaMA-65B on tensor 8 and 277 us with the 40 of 13B. The forward alone runs 12 %
  * faster than both directions together: hence 15 %. A batch large enough to fill the GPU. */
-START_TEST(attention_of_a_full_gpu_takes_its_published_time)
+TEST(attention_of_a_full_gpu_takes_its_published_time)
 {
     static const struct {
         const char *preset, *layout;
@@ -48,9 +47,8 @@ START_TEST(attention_of_a_full_gpu_takes_its_published_time)
         assert_near(us(costs.forward[ATTENTION].seconds) / rows[i].batch, rows[i].us, 0.15);
     }
 }
-END_TEST
 
-START_TEST(executed_flops_of_a_layer_are_those_of_its_products)
+TEST(executed_flops_of_a_layer_are_those_of_its_products)
 {
     struct model_case c;
     struct layer_times costs;
@@ -66,9 +64,8 @@ START_TEST(executed_flops_of_a_layer_are_those_of_its_products)
     assert_near(forward * 4, 2 * 2048 * matrices + causal, 1e-12); /* rounding */
     assert_near(backward * 4, 4 * 2048 * matrices + 2.5 * causal, 1e-12);
 }
-END_TEST
 
-START_TEST(sequence_parallelism_shares_norms_and_nothing_else)
+TEST(sequence_parallelism_shares_norms_and_nothing_else)
 {
     struct model_case whole, shared;
     struct layer_times a, b;
@@ -84,11 +81,10 @@ START_TEST(sequence_parallelism_shares_norms_and_nothing_else)
         assert_near(a.dgrad[op].seconds, b.dgrad[op].seconds * (norm ? 8 : 1), 1e-12);
     }
 }
-END_TEST
 
 /* Hagemann et al. 2023: fusing norms takes 14.7 passes off a norm in training, three times (forward
  * and backward), twice a layer. */
-START_TEST(unfused_norms_cost_their_passes)
+TEST(unfused_norms_cost_their_passes)
 {
     struct model_case fused, unfused;
     struct layer_times a, b;
@@ -103,9 +99,8 @@ START_TEST(unfused_norms_cost_their_passes)
     }
     assert_near(more, 2 * 3 * (16.2 - 3.09) * 4 * 2048 * 5120 / 2039e9, 1e-9); /* rounding */
 }
-END_TEST
 
-START_TEST(recomputation_repeats_what_its_mode_says)
+TEST(recomputation_repeats_what_its_mode_says)
 {
     static const struct {
         const char *layout;
@@ -137,10 +132,9 @@ START_TEST(recomputation_repeats_what_its_mode_says)
         }
     }
 }
-END_TEST
 
 /* Of a norm's operator its norm alone, not the sum before it. */
-START_TEST(norms_are_recomputed_without_their_additions)
+TEST(norms_are_recomputed_without_their_additions)
 {
     struct model_case c;
     struct layer_times costs;
@@ -151,7 +145,6 @@ START_TEST(norms_are_recomputed_without_their_additions)
         assert_near(costs.recompute[op].seconds, op == NORM1 || op == NORM2 ? norm : 0, 1e-12);
     }
 }
-END_TEST
 
 static double total(const struct ty_cost *costs)
 {
@@ -162,7 +155,7 @@ static double total(const struct ty_cost *costs)
     return sum;
 }
 
-START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
+TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
 {
     struct model_case small, large;
     struct layer_times free_run, held;
@@ -191,7 +184,6 @@ START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
                      &(struct ty_unit_waits){.seconds = {{0}}}, &held);
     ck_assert_double_eq(total(free_run.forward), total(held.forward));
 }
-END_TEST
 
 /* Seconds of a backward in which each sum over tensor ranks runs beside a weight gradient. */
 static double beside(const struct layer_times *t, double qkv_s, double mlp_s)
@@ -201,7 +193,7 @@ static double beside(const struct layer_times *t, double qkv_s, double mlp_s)
 }
 
 /* However long its collectives are: faster ones leave more to be covered by the host. */
-START_TEST(a_layer_takes_the_time_of_its_launches_whatever_its_links)
+TEST(a_layer_takes_the_time_of_its_launches_whatever_its_links)
 {
     struct model_case c;
     struct layer_times held;
@@ -222,10 +214,9 @@ START_TEST(a_layer_takes_the_time_of_its_launches_whatever_its_links)
         assert_near(total(held.dgrad) + total(held.wgrad) + qkv + mlp, 1.3e-3, 1e-9);
     }
 }
-END_TEST
 
 /* A backward in two passes: of its launches those of four weight gradients, and the others. */
-START_TEST(passes_of_a_split_backward_take_the_time_of_their_launches)
+TEST(passes_of_a_split_backward_take_the_time_of_their_launches)
 {
     struct model_case c;
     struct ty_units units;
@@ -247,9 +238,8 @@ START_TEST(passes_of_a_split_backward_take_the_time_of_their_launches)
         c.cluster.gpu.derate *= 0.1;
     }
 }
-END_TEST
 
-START_TEST(derate_multiplies_every_compute_time)
+TEST(derate_multiplies_every_compute_time)
 {
     static const char *const layouts[] = {
         "{tensor: 2, global_batch: 8, recompute: ffn}",
@@ -280,10 +270,9 @@ START_TEST(derate_multiplies_every_compute_time)
                     1e-12);
     }
 }
-END_TEST
 
 /* A logits product is V / (4 h + 3 f) layers' products: 2.1 for 13B at V = 128000. */
-START_TEST(the_head_weighs_as_many_layers_as_its_products)
+TEST(the_head_weighs_as_many_layers_as_its_products)
 {
     struct model_case c;
     struct layer_times layer;
@@ -299,9 +288,8 @@ START_TEST(the_head_weighs_as_many_layers_as_its_products)
     ck_assert_double_eq(edge.head_dgrad.flops, edge.head_forward.flops);
     ck_assert_double_eq(edge.head_wgrad.flops, edge.head_forward.flops);
 }
-END_TEST
 
-START_TEST(the_optimizer_moves_28_bytes_of_its_own_parameters)
+TEST(the_optimizer_moves_28_bytes_of_its_own_parameters)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{zero: 0, global_batch: 8}");
@@ -314,7 +302,6 @@ START_TEST(the_optimizer_moves_28_bytes_of_its_own_parameters)
     c.layout.framework.moment_dtype = TY_STATE_16BIT; /* 2 x 2 B read and written less */
     assert_near(ty_optimizer_cost(gpu, &c.layout, 1e9, 0).seconds, 22 * byte / 8 + start, 1e-12);
 }
-END_TEST
 
 /* ---- extremes ---- */
 
@@ -326,7 +313,7 @@ static void assert_sound(const struct ty_cost *costs, size_t n)
     }
 }
 
-START_TEST(extremes_stay_finite)
+TEST(extremes_stay_finite)
 {
     static const struct {
         uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence, tensor;
@@ -383,9 +370,8 @@ START_TEST(extremes_stay_finite)
         }
     }
 }
-END_TEST
 
-START_TEST(operators_have_names_without_digits)
+TEST(operators_have_names_without_digits)
 {
     struct model_case c;
     struct ty_units units;
@@ -399,11 +385,10 @@ START_TEST(operators_have_names_without_digits)
         }
     }
 }
-END_TEST
 
 /* What HFU adds to MFU is what the passes really repeat, where no scores are masked for nothing:
  * to 0.2 % in full recomputation, since parameters that are no matrix count as if they were. */
-START_TEST(hfu_counts_what_is_repeated)
+TEST(hfu_counts_what_is_repeated)
 {
     static const struct {
         enum ty_recompute mode;
@@ -432,10 +417,9 @@ START_TEST(hfu_counts_what_is_repeated)
         }
     }
 }
-END_TEST
 
 /* Two kernels more forward, twice their bytes backward, and what they read is kept. */
-START_TEST(norms_of_heads_cost_their_bytes)
+TEST(norms_of_heads_cost_their_bytes)
 {
     struct model_case plain, normed;
     struct layer_times without, with;
@@ -463,10 +447,9 @@ START_TEST(norms_of_heads_cost_their_bytes)
                             ty_tensors_sum(&a, TY_UNIT_LAYER, TY_LIFE_KEPT),
                         2 * elements);
 }
-END_TEST
 
 /* Products take their share of the rate longer; norms, attention and sums do not. */
-START_TEST(products_run_at_the_clock_of_a_step)
+TEST(products_run_at_the_clock_of_a_step)
 {
     struct model_case c;
     struct layer_times alone, sustained;
@@ -483,18 +466,5 @@ START_TEST(products_run_at_the_clock_of_a_step)
         assert_near(sustained.wgrad[op].seconds, alone.wgrad[op].seconds / 0.8, 1e-12);
     }
 }
-END_TEST
 
-TY_SUITE("layer costs", norms_of_heads_cost_their_bytes, hfu_counts_what_is_repeated,
-         a_llama_65b_layer_takes_the_time_of_its_kernels,
-         attention_of_a_full_gpu_takes_its_published_time,
-         executed_flops_of_a_layer_are_those_of_its_products,
-         sequence_parallelism_shares_norms_and_nothing_else, unfused_norms_cost_their_passes,
-         recomputation_repeats_what_its_mode_says, norms_are_recomputed_without_their_additions,
-         a_slow_host_stretches_small_layers_and_leaves_large_ones,
-         a_layer_takes_the_time_of_its_launches_whatever_its_links,
-         passes_of_a_split_backward_take_the_time_of_their_launches,
-         derate_multiplies_every_compute_time, products_run_at_the_clock_of_a_step,
-         the_head_weighs_as_many_layers_as_its_products,
-         the_optimizer_moves_28_bytes_of_its_own_parameters, extremes_stay_finite,
-         operators_have_names_without_digits)
+TY_SUITE("layer costs")

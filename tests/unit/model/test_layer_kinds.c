@@ -31,7 +31,7 @@ static void forward_cores(const struct quick_run *q, ty_ps core[8])
     }
 }
 
-START_TEST(every_nth_layer_sees_the_whole_sequence)
+TEST(every_nth_layer_sees_the_whole_sequence)
 {
     struct quick_run q = quick_run(small, NULL, SETS("model.window=1024", "model.window_period=4"));
     struct quick_run none = quick_run(small, NULL, NULL);
@@ -50,10 +50,9 @@ START_TEST(every_nth_layer_sees_the_whole_sequence)
     quick_run_free(&none);
     quick_run_free(&all);
 }
-END_TEST
 
 /* Costs are those of kinds: deeper models have no more of them. */
-START_TEST(kinds_are_priced_once)
+TEST(kinds_are_priced_once)
 {
     const char *const deep[] = {"model.layers=80", "model.window=512", "model.window_period=2",
                                 NULL};
@@ -72,10 +71,9 @@ START_TEST(kinds_are_priced_once)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
 /* A window that holds the sequence is none. */
-START_TEST(a_wide_window_is_none)
+TEST(a_wide_window_is_none)
 {
     struct quick_run none = quick_run(small, NULL, NULL);
     struct quick_run wide = quick_run(small, NULL, SETS("model.window=8192"));
@@ -84,10 +82,9 @@ START_TEST(a_wide_window_is_none)
     quick_run_free(&none);
     quick_run_free(&wide);
 }
-END_TEST
 
 /* Pairs of a window: w (w + 1) / 2 + (s - w) w, counted twice where attention counts in full. */
-START_TEST(flops_are_those_of_the_pairs)
+TEST(flops_are_those_of_the_pairs)
 {
     struct quick_run q = quick_run(small, NULL, SETS("model.window=1024", "model.window_period=2"));
     struct quick_run none = quick_run(small, NULL, NULL);
@@ -99,7 +96,6 @@ START_TEST(flops_are_those_of_the_pairs)
     quick_run_free(&q);
     quick_run_free(&none);
 }
-END_TEST
 
 /* FLOPs of the attention of a layer, all slices of a forward. */
 static double forward_pairs(const struct quick_run *q, double *most, double *least)
@@ -121,7 +117,7 @@ static double forward_pairs(const struct quick_run *q, double *most, double *lea
 
 /* Windows shorter and longer than a slice of 2,048 tokens. All slices but the first, which looks
  * back at less, have the same pairs of a short one. */
-START_TEST(slices_share_the_pairs_of_a_window)
+TEST(slices_share_the_pairs_of_a_window)
 {
     static const char *const windows[] = {"model.window=512", "model.window=4096"};
     for (int i = 0; i < 2; i++) {
@@ -135,10 +131,9 @@ START_TEST(slices_share_the_pairs_of_a_window)
         quick_run_free(&whole);
     }
 }
-END_TEST
 
 /* Tensors of both kinds are on the bill, which adds up. */
-START_TEST(bills_count_every_kind)
+TEST(bills_count_every_kind)
 {
     static const char *const modes[] = {"layout.recompute=none", "layout.recompute=selective",
                                         "layout.recompute=full"};
@@ -163,7 +158,6 @@ START_TEST(bills_count_every_kind)
         quick_run_free(&none);
     }
 }
-END_TEST
 
 /* Seconds of computation on a pipeline rank in a step. */
 static double computed(const struct quick_run *q, uint32_t stage)
@@ -174,7 +168,7 @@ static double computed(const struct quick_run *q, uint32_t stage)
 
 /* A module is two norms and a projection, one more layer, a norm and the head once more; matrices
  * of the ends are shared, and the embedding is copied where it is another rank's. */
-START_TEST(modules_for_further_tokens_follow_the_last_layer)
+TEST(modules_for_further_tokens_follow_the_last_layer)
 {
     struct quick_run none = quick_run(small, NULL, NULL);
     struct quick_run one =
@@ -202,11 +196,10 @@ START_TEST(modules_for_further_tokens_follow_the_last_layer)
     quick_run_free(&one);
     quick_run_free(&two);
 }
-END_TEST
 
 /* A tied output matrix is the copy that modules for further tokens need; of what tensor ranks sum
  * under sequence parallelism a module has five norms: of its layer, before it and after it. */
-START_TEST(modules_for_further_tokens_share_a_tied_matrix)
+TEST(modules_for_further_tokens_share_a_tied_matrix)
 {
     struct quick_run both = quick_run(
         small, NULL, SETS("model.mtp=1", "model.tied=true", "layout.stage_layers=[4, 4]"));
@@ -216,10 +209,9 @@ START_TEST(modules_for_further_tokens_share_a_tied_matrix)
     ck_assert_double_eq(plan[1].whole - plan[0].whole, (2 + 3) * 4096.0); /* norms of the module */
     quick_run_free(&both);
 }
-END_TEST
 
 /* The bill of its rank is the fullest moment of its passes. */
-START_TEST(modules_for_further_tokens_are_on_the_bill)
+TEST(modules_for_further_tokens_are_on_the_bill)
 {
     static const char *const modes[] = {"layout.recompute=none", "layout.recompute=full"};
     static const char *const schedules[] = {"schedule.name=1f1b", "schedule.name=zb-1p"};
@@ -239,7 +231,6 @@ START_TEST(modules_for_further_tokens_are_on_the_bill)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Of four more layers, whatever embedding and head say. */
 static double of_layers(const char *block, const char *sequence_parallel)
@@ -256,7 +247,7 @@ static double of_layers(const char *block, const char *sequence_parallel)
 }
 
 /* One gather, one sum; one norm. */
-START_TEST(parallel_blocks_say_half_as_much)
+TEST(parallel_blocks_say_half_as_much)
 {
     static const char *const sequence[] = {"layout.sequence_parallel=false",
                                            "layout.sequence_parallel=true"};
@@ -274,10 +265,5 @@ START_TEST(parallel_blocks_say_half_as_much)
     quick_run_free(&serial);
     quick_run_free(&parallel);
 }
-END_TEST
 
-TY_SUITE("layer kinds", every_nth_layer_sees_the_whole_sequence, kinds_are_priced_once,
-         a_wide_window_is_none, flops_are_those_of_the_pairs, slices_share_the_pairs_of_a_window,
-         bills_count_every_kind, modules_for_further_tokens_share_a_tied_matrix,
-         modules_for_further_tokens_follow_the_last_layer,
-         modules_for_further_tokens_are_on_the_bill, parallel_blocks_say_half_as_much)
+TY_SUITE("layer kinds")

@@ -12,7 +12,7 @@ static int read_layout(struct model_case *c, const char *text, uint32_t chunks)
     return layout_read(c, text, chunks);
 }
 
-START_TEST(what_is_left_out_is_derived)
+TEST(what_is_left_out_is_derived)
 {
     struct model_case c;
     ck_assert_msg(read_layout(&c, "{tensor: 2, pipeline: 4, global_batch: 2048}", 1) == 0, "%s",
@@ -34,9 +34,8 @@ START_TEST(what_is_left_out_is_derived)
     ck_assert_uint_eq(c.layout.stage_layers.n, 0);
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(what_is_wrong_is_said_at_the_value_to_change)
+TEST(what_is_wrong_is_said_at_the_value_to_change)
 {
     static const struct {
         const char *text;
@@ -100,7 +99,6 @@ START_TEST(what_is_wrong_is_said_at_the_value_to_change)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* 16 GPUs, a model of 32 experts of width 768. */
 static int read_experts(struct model_case *c, const char *text)
@@ -115,7 +113,7 @@ static int read_experts(struct model_case *c, const char *text)
 
 /* Handbook of the schemes, section 6: numbers of ranks that would do; section 1: what they must
  * divide. Of llama-30b: 52 heads, width 6656, 17920 inside. */
-START_TEST(grids_of_ranks_have_their_messages)
+TEST(grids_of_ranks_have_their_messages)
 {
     static const struct {
         const char *text, *message;
@@ -161,9 +159,8 @@ START_TEST(grids_of_ranks_have_their_messages)
         model_case_release(&c);
     }
 }
-END_TEST
 
-START_TEST(what_no_library_has_on_a_grid_is_told)
+TEST(what_no_library_has_on_a_grid_is_told)
 {
     struct model_case c;
     ck_assert_int_eq(
@@ -174,9 +171,8 @@ START_TEST(what_no_library_has_on_a_grid_is_told)
                   "%s", c.err.text);
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(mistakes_about_experts_have_their_messages)
+TEST(mistakes_about_experts_have_their_messages)
 {
     static const struct {
         const char *text, *message;
@@ -213,10 +209,9 @@ START_TEST(mistakes_about_experts_have_their_messages)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* The ranks of a stage, once as tensor x context x data and once as expert ones. */
-START_TEST(expert_data_ranks_are_what_is_left_of_a_stage)
+TEST(expert_data_ranks_are_what_is_left_of_a_stage)
 {
     static const struct {
         const char *text;
@@ -239,9 +234,8 @@ START_TEST(expert_data_ranks_are_what_is_left_of_a_stage)
     ck_assert_uint_eq(dense.layout.expert_data, 0);
     model_case_release(&dense);
 }
-END_TEST
 
-START_TEST(two_mistakes_are_two_messages)
+TEST(two_mistakes_are_two_messages)
 {
     struct model_case c;
     ck_assert_int_eq(read_layout(&c,
@@ -252,9 +246,8 @@ START_TEST(two_mistakes_are_two_messages)
     ck_assert_uint_eq(c.err.n, 2);
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(an_unsupported_type_is_refused)
+TEST(an_unsupported_type_is_refused)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -265,9 +258,8 @@ START_TEST(an_unsupported_type_is_refused)
                      "none); write another, or give the peak");
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(sequence_parallelism_needs_a_divisible_sequence_and_nothing_else)
+TEST(sequence_parallelism_needs_a_divisible_sequence_and_nothing_else)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -280,9 +272,8 @@ START_TEST(sequence_parallelism_needs_a_divisible_sequence_and_nothing_else)
     model_case_release(&c);
     model_case(&c, 1, "llama-7b", "sequence: 2047", "{global_batch: 8, sequence_parallel: true}");
 }
-END_TEST
 
-START_TEST(few_key_heads_are_shared_by_whole_numbers_of_ranks)
+TEST(few_key_heads_are_shared_by_whole_numbers_of_ranks)
 {
     static const struct {
         const char *kv_heads;
@@ -303,10 +294,9 @@ START_TEST(few_key_heads_are_shared_by_whole_numbers_of_ranks)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* Layers are covered once and in order, for every count up to 70 and every number of stages. */
-START_TEST(stages_cover_the_layers_evenly_and_in_order)
+TEST(stages_cover_the_layers_evenly_and_in_order)
 {
     for (uint32_t layers = 1; layers <= 70; layers++) {
         const struct ty_arch arch = {.layers = layers};
@@ -325,10 +315,9 @@ START_TEST(stages_cover_the_layers_evenly_and_in_order)
         }
     }
 }
-END_TEST
 
 /* framework.stage_split modules: embedding, final norm and head count as much as a layer. */
-START_TEST(modules_are_dealt_evenly_and_what_is_left_over_to_the_first)
+TEST(modules_are_dealt_evenly_and_what_is_left_over_to_the_first)
 {
     static const struct {
         uint32_t layers, stages, count[8];
@@ -353,10 +342,9 @@ START_TEST(modules_are_dealt_evenly_and_what_is_left_over_to_the_first)
         ck_assert_uint_eq(next, rows[i].layers);
     }
 }
-END_TEST
 
 /* A module that predicts a further token weighs two layers, and the head one. */
-START_TEST(modules_that_predict_tokens_spare_the_last_stage)
+TEST(modules_that_predict_tokens_spare_the_last_stage)
 {
     static const struct {
         uint32_t mtp, stages, count[16];
@@ -380,9 +368,8 @@ START_TEST(modules_that_predict_tokens_spare_the_last_stage)
         ck_assert_uint_eq(next, 61);
     }
 }
-END_TEST
 
-START_TEST(llama3_405b_on_16_stages_spares_both_ends)
+TEST(llama3_405b_on_16_stages_spares_both_ends)
 {
     /* 126 layers: Grattafiori et al. 2024, section 3.3.2, take one from the first and the last */
     const struct ty_arch arch = {.layers = 126};
@@ -397,9 +384,8 @@ START_TEST(llama3_405b_on_16_stages_spares_both_ends)
         ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 128, s).count, s > 0 && s < 127);
     }
 }
-END_TEST
 
-START_TEST(given_stage_layers_are_taken)
+TEST(given_stage_layers_are_taken)
 {
     struct model_case c;
     ck_assert_msg(
@@ -410,9 +396,8 @@ START_TEST(given_stage_layers_are_taken)
     ck_assert_uint_eq(third.count, 18);
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(stages_hold_all_parameters_between_them)
+TEST(stages_hold_all_parameters_between_them)
 {
     static const struct {
         const char *preset, *layout;
@@ -439,9 +424,8 @@ START_TEST(stages_hold_all_parameters_between_them)
         assert_near(sum * c.layout.tensor, ty_arch_params(&c.arch) + copy, 1e-12); /* rounding */
     }
 }
-END_TEST
 
-START_TEST(shared_key_heads_are_copied)
+TEST(shared_key_heads_are_copied)
 {
     struct model_case c;
     model_case(&c, 2, "llama3-8b", "", "{tensor: 16, global_batch: 32}");
@@ -452,10 +436,9 @@ START_TEST(shared_key_heads_are_copied)
     assert_near(ty_unit_params(&units.kind[TY_UNIT_LAYER]) * 16,
                 ty_arch_layer_params(&c.arch) - 8 * kv + 16 * kv, 1e-12); /* rounding */
 }
-END_TEST
 
 /* A bias belongs to its head: 128 more for k and for v, whole on each rank that has the head. */
-START_TEST(biases_of_shared_key_heads_are_copied_with_them)
+TEST(biases_of_shared_key_heads_are_copied_with_them)
 {
     static const char *const words[] = {"{bias: qkv}", "{bias: attention}", "{bias: true}"};
     for (size_t i = 0; i < TY_COUNT(words); i++) {
@@ -468,17 +451,5 @@ START_TEST(biases_of_shared_key_heads_are_copied_with_them)
                     ty_arch_layer_params(&c.arch) - 8 * kv + 16 * kv, 1e-12); /* rounding */
     }
 }
-END_TEST
 
-TY_SUITE("layout", what_is_left_out_is_derived, what_is_wrong_is_said_at_the_value_to_change,
-         grids_of_ranks_have_their_messages, what_no_library_has_on_a_grid_is_told,
-         mistakes_about_experts_have_their_messages, expert_data_ranks_are_what_is_left_of_a_stage,
-         two_mistakes_are_two_messages, an_unsupported_type_is_refused,
-         sequence_parallelism_needs_a_divisible_sequence_and_nothing_else,
-         few_key_heads_are_shared_by_whole_numbers_of_ranks,
-         stages_cover_the_layers_evenly_and_in_order,
-         modules_are_dealt_evenly_and_what_is_left_over_to_the_first,
-         modules_that_predict_tokens_spare_the_last_stage,
-         llama3_405b_on_16_stages_spares_both_ends, given_stage_layers_are_taken,
-         stages_hold_all_parameters_between_them, shared_key_heads_are_copied,
-         biases_of_shared_key_heads_are_copied_with_them)
+TY_SUITE("layout")

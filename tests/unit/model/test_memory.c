@@ -11,7 +11,7 @@
 
 /* Rajbhandari et al. 2020, figure 1: 7.5 billion parameters, 64 replicas; GB as printed there,
  * rounded to 0.1. */
-START_TEST(zero_shares_states_as_in_its_paper)
+TEST(zero_shares_states_as_in_its_paper)
 {
     static const double printed_GB[] = {120, 31.4, 16.6, 1.9};
     const double P = 7.5e9, N = 64;
@@ -24,9 +24,8 @@ START_TEST(zero_shares_states_as_in_its_paper)
         ck_assert_double_eq_tol(sum * 1e-9, printed_GB[zero], 0.05);
     }
 }
-END_TEST
 
-START_TEST(gradients_in_32_bit_add_two_bytes_each)
+TEST(gradients_in_32_bit_add_two_bytes_each)
 {
     for (uint32_t zero = 0; zero <= 3; zero++) {
         const struct ty_layout half = {.zero = zero, .context = 1, .data = 8};
@@ -39,10 +38,9 @@ START_TEST(gradients_in_32_bit_add_two_bytes_each)
         ck_assert_double_eq(b.optimizer, a.optimizer);
     }
 }
-END_TEST
 
 /* 12 B in 32 bit; 8 with moments of 16 (DeepSeek-AI 2024, section 3.3.3); 4 of a bf16 optimizer. */
-START_TEST(optimizers_keep_what_their_types_weigh)
+TEST(optimizers_keep_what_their_types_weigh)
 {
     static const struct {
         enum ty_state_dtype master, moment;
@@ -61,11 +59,10 @@ START_TEST(optimizers_keep_what_their_types_weigh)
         ck_assert_double_eq(ty_memory_states(&layout, 8e9, 0).optimizer, 1e9 * rows[i].bytes);
     }
 }
-END_TEST
 
 /* Per parameter: 6 B of states read and written, weight written, gradient read; of 4 B the same,
  * and the weight read. */
-START_TEST(without_a_master_weight_the_models_is_read)
+TEST(without_a_master_weight_the_models_is_read)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{global_batch: 8}");
@@ -79,7 +76,6 @@ START_TEST(without_a_master_weight_the_models_is_read)
     const double without = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e12, 0).seconds;
     assert_near(without / with, (8 + 4 + 2) / (12 + 2 + 2.0), 1e-6); /* a launch */
 }
-END_TEST
 
 /* ---- activations ---- */
 
@@ -102,7 +98,7 @@ static double activations(const char *preset, const char *model, const char *lay
 /* Korthikanti et al. 2022, figure 7: per cent of tensor parallelism alone, t = 8. Tolerance 0.3
  * points: bars are printed to 0.1, and 22B with both is 16.2 where the paper's own formula, 34 /
  * (10 + 24/8 + 5 a s / (8 h)) / 8, gives 16.1. */
-START_TEST(megatron_activations_are_the_published_percentages)
+TEST(megatron_activations_are_the_published_percentages)
 {
     static const char *const layouts[] = {
         "{tensor: 8, global_batch: 4}",
@@ -130,10 +126,9 @@ START_TEST(megatron_activations_are_the_published_percentages)
         }
     }
 }
-END_TEST
 
 /* The same paper, table 2, bytes: s b h (34 + 5 a s / h) on one GPU, and with t. Rounding only. */
-START_TEST(megatron_activations_are_the_published_formulas)
+TEST(megatron_activations_are_the_published_formulas)
 {
     const double s = 2048, b = 4, h = 6144, a = 64, t = 8;
     const struct {
@@ -154,11 +149,10 @@ START_TEST(megatron_activations_are_the_published_formulas)
         assert_near(activations("megatron-22b", "", rows[i].layout), rows[i].bytes, 1e-12);
     }
 }
-END_TEST
 
 /* RMSNorm, SwiGLU, flash attention, no dropout: T (8 h + (2 (a + 2 kv) d + 2 a d + 4 a + 8 f) / t),
  * and 16 h for the 32-bit copies of norms made of framework operators. */
-START_TEST(llama_activations_follow_their_formula)
+TEST(llama_activations_follow_their_formula)
 {
     static const struct {
         const char *preset;
@@ -188,9 +182,8 @@ START_TEST(llama_activations_follow_their_formula)
                             T * 2 * h / t);
     }
 }
-END_TEST
 
-START_TEST(what_is_recomputed_and_what_is_kept_make_the_whole)
+TEST(what_is_recomputed_and_what_is_kept_make_the_whole)
 {
     static const char *const modes[] = {"none", "selective",        "ffn", "full", "norm",
                                         "mlp",  "[norm, core_attn]"};
@@ -209,10 +202,9 @@ START_TEST(what_is_recomputed_and_what_is_kept_make_the_whole)
         ck_assert(i == 0 ? again == 0 : kept < whole);
     }
 }
-END_TEST
 
 /* What a norm gives is made again; what the core or the MLP gives is somebody's input. */
-START_TEST(parts_give_up_what_only_they_have)
+TEST(parts_give_up_what_only_they_have)
 {
     static const struct {
         const char *parts;
@@ -227,9 +219,8 @@ START_TEST(parts_give_up_what_only_they_have)
                             2.0 * 2048 * (rows[i].hidden * 4096 + rows[i].wide * 11008));
     }
 }
-END_TEST
 
-START_TEST(loss_and_head_need_14_bytes_a_logit)
+TEST(loss_and_head_need_14_bytes_a_logit)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 4}");
@@ -243,10 +234,9 @@ START_TEST(loss_and_head_need_14_bytes_a_logit)
     ck_assert_double_eq(sum_of(&c, TY_UNIT_EMBEDDING, TY_LIFE_KEPT),
                         8 * tokens + tokens * 4096 / 2);
 }
-END_TEST
 
 /* Of two kernels the second one's backward wants silu(gate); one kernel works it out again. */
-START_TEST(swiglu_of_two_kernels_keeps_a_fourth_wide_tensor)
+TEST(swiglu_of_two_kernels_keeps_a_fourth_wide_tensor)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 4}");
@@ -254,11 +244,10 @@ START_TEST(swiglu_of_two_kernels_keeps_a_fourth_wide_tensor)
     c.layout.framework.fused_activation = false;
     ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT) - one, 2.0 * 2048 * 11008 / 2);
 }
-END_TEST
 
 /* 2 B for each weight of the largest matrix of a part, on top of what passes through it: here the
  * MLP, three wide gradients and two of hidden states. Sharded gradients are buffers. */
-START_TEST(a_weight_gradient_is_a_tensor_until_it_is_added)
+TEST(a_weight_gradient_is_a_tensor_until_it_is_added)
 {
     struct model_case c;
     const double T = 2048, h = 4096, f = 11008 / 2.0, V = 32000 / 2.0;
@@ -274,10 +263,9 @@ START_TEST(a_weight_gradient_is_a_tensor_until_it_is_added)
     ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS_BACKWARD), 0);
     ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_BACKWARD), T * (2 * 3 * f + 2 * 2 * h));
 }
-END_TEST
 
 /* One kernel that writes the gradient over the logits leaves their 2 B. */
-START_TEST(a_fused_loss_keeps_the_logits_alone)
+TEST(a_fused_loss_keeps_the_logits_alone)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 4}");
@@ -286,11 +274,10 @@ START_TEST(a_fused_loss_keeps_the_logits_alone)
     ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT),
                         2.0 * 2048 * 32000 / 2 + 4 * 2048.0 * 4096);
 }
-END_TEST
 
 /* On whichever tensor rank: 2 B of logits and 4 of logarithms are kept, and 8 of two gradients come
  * and go; inputs of norm and matrix stay as they were. */
-START_TEST(gathered_logits_need_14_bytes_of_every_column)
+TEST(gathered_logits_need_14_bytes_of_every_column)
 {
     static const char *const layouts[] = {"global_batch: 8", "{tensor: 2, global_batch: 8}",
                                           "{tensor: 8, global_batch: 8, recompute: full}"};
@@ -306,10 +293,9 @@ START_TEST(gathered_logits_need_14_bytes_of_every_column)
         ck_assert_double_eq(kept + sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS_BACKWARD), 14 * logits);
     }
 }
-END_TEST
 
 /* Of the two inputs of a layer, and of the head's, a rank has all tokens instead of its share. */
-START_TEST(inputs_that_are_not_gathered_again_are_kept_whole)
+TEST(inputs_that_are_not_gathered_again_are_kept_whole)
 {
     struct model_case c;
     const double T = 2048, h = 4096, t = 8, more = 2 * T * h * (1 - 1 / t);
@@ -323,10 +309,9 @@ START_TEST(inputs_that_are_not_gathered_again_are_kept_whole)
     c.layout.recompute = TY_RECOMPUTE_FULL; /* they come back with the rest */
     ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT), 2 * T * h / t);
 }
-END_TEST
 
 /* Freed logits are no credit: the backward begins with them there. */
-START_TEST(a_pass_never_needs_less_than_what_is_held)
+TEST(a_pass_never_needs_less_than_what_is_held)
 {
     static const enum ty_phase phases[] = {TY_PHASE_FORWARD, TY_PHASE_BACKWARD, TY_PHASE_DGRAD,
                                            TY_PHASE_WGRAD, TY_PHASE_STEP};
@@ -351,11 +336,10 @@ START_TEST(a_pass_never_needs_less_than_what_is_held)
         ck_assert_int_eq(ty_memory_pass(&tensors, &with, TY_PHASE_WGRAD).kind, TY_PEAK_NONE);
     }
 }
-END_TEST
 
 /* Softmax made of operators in 32 bit: its result and the 16-bit copy that goes into the product;
  * one kernel: the 16-bit result only. */
-START_TEST(unfused_attention_keeps_its_softmax_in_32_bit_too)
+TEST(unfused_attention_keeps_its_softmax_in_32_bit_too)
 {
     const char *layout = "{tensor: 2, global_batch: 4}";
     const double scores = 2048.0 * 2048 * 32 / 2;
@@ -364,10 +348,9 @@ START_TEST(unfused_attention_keeps_its_softmax_in_32_bit_too)
     assert_near(fused - activations("llama-7b", "attention: flash2", layout),
                 2 * scores - 4.0 * 2048 * 32 / 2, 1e-9);
 }
-END_TEST
 
 /* The list never overflows its room, and no name stands for two tensors. */
-START_TEST(every_tensor_has_room_and_a_name_of_its_own)
+TEST(every_tensor_has_room_and_a_name_of_its_own)
 {
     static const char *const models[] = {
         "{attention: unfused, norm: unfused, dropout: 0.1, mlp: swiglu}",
@@ -388,12 +371,11 @@ START_TEST(every_tensor_has_room_and_a_name_of_its_own)
         }
     }
 }
-END_TEST
 
 /* Hagemann et al. 2023: the fastest 13B layout on 64 A100 of 80 GB was tensor 1, pipeline 1,
  * micro-batch 1, ZeRO-1, nothing recomputed. With 2.5 GiB for context and one communicator it must
  * come out below the 79.15 GiB a framework sees. */
-START_TEST(the_fastest_published_13b_layout_fits)
+TEST(the_fastest_published_13b_layout_fits)
 {
     struct model_case c;
     model_case(&c, 8, "llama-13b", "vocabulary: 128000", "{zero: 1, global_batch: 2048}");
@@ -404,11 +386,10 @@ START_TEST(the_fastest_published_13b_layout_fits)
     ck_assert_msg(bytes + 2.5 * GIB < 79.15 * GIB, "%.1f GiB", bytes / GIB);
     ck_assert_msg(bytes > 65 * GIB, "%.1f GiB", bytes / GIB); /* and it is no easy fit */
 }
-END_TEST
 
 /* ---- buffers ---- */
 
-START_TEST(buffers_hold_a_bucket_or_what_is_whole)
+TEST(buffers_hold_a_bucket_or_what_is_whole)
 {
     const struct ty_whole whole = {.gathered = 3e8, .added = 1e9, .made = 2e8, .reduced = 1e8};
     struct ty_layout layout = {.tensor = 1, .context = 1, .pipeline = 1, .data = 8};
@@ -437,19 +418,17 @@ START_TEST(buffers_hold_a_bucket_or_what_is_whole)
     layout.data = 1;
     ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 0);
 }
-END_TEST
 
-START_TEST(types_have_their_bytes)
+TEST(types_have_their_bytes)
 {
     ck_assert_double_eq(ty_dtype_bytes(TY_DTYPE_BF16), 2);
     ck_assert_double_eq(ty_dtype_bytes(TY_DTYPE_FP16), 2);
     ck_assert_double_eq(ty_dtype_bytes(TY_DTYPE_FP32), 4);
     ck_assert_double_eq(ty_dtype_bytes(TY_DTYPE_FP8), 2);
 }
-END_TEST
 
 /* Beside the dispatch they have no operator in front that would gather it for the router, too. */
-START_TEST(shared_experts_keep_their_gathered_input)
+TEST(shared_experts_keep_their_gathered_input)
 {
     struct model_case c;
     model_case(&c, 4, "deepseek-v2-lite", "",
@@ -469,19 +448,5 @@ START_TEST(shared_experts_keep_their_gathered_input)
         ck_assert_double_eq(kept, again ? 0 : 2.0 * c.arch.sequence * c.arch.hidden);
     }
 }
-END_TEST
 
-TY_SUITE("memory", without_a_master_weight_the_models_is_read,
-         shared_experts_keep_their_gathered_input, zero_shares_states_as_in_its_paper,
-         gradients_in_32_bit_add_two_bytes_each, optimizers_keep_what_their_types_weigh,
-         megatron_activations_are_the_published_percentages,
-         megatron_activations_are_the_published_formulas, llama_activations_follow_their_formula,
-         what_is_recomputed_and_what_is_kept_make_the_whole, parts_give_up_what_only_they_have,
-         loss_and_head_need_14_bytes_a_logit, swiglu_of_two_kernels_keeps_a_fourth_wide_tensor,
-         a_weight_gradient_is_a_tensor_until_it_is_added, a_fused_loss_keeps_the_logits_alone,
-         gathered_logits_need_14_bytes_of_every_column,
-         inputs_that_are_not_gathered_again_are_kept_whole,
-         a_pass_never_needs_less_than_what_is_held,
-         unfused_attention_keeps_its_softmax_in_32_bit_too,
-         every_tensor_has_room_and_a_name_of_its_own, the_fastest_published_13b_layout_fits,
-         buffers_hold_a_bucket_or_what_is_whole, types_have_their_bytes)
+TY_SUITE("memory")

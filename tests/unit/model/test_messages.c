@@ -45,7 +45,7 @@ static ty_ps begin(const struct ty_timeline *t, const struct ty_gang *gang,
     return 0;
 }
 
-START_TEST(weight_gradients_come_behind_what_they_are_of)
+TEST(weight_gradients_come_behind_what_they_are_of)
 {
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct quick_run q = quick_run(ends, NULL, rows[i]);
@@ -71,6 +71,5 @@ START_TEST(weight_gradients_come_behind_what_they_are_of)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-TY_SUITE("messages", weight_gradients_come_behind_what_they_are_of)
+TY_SUITE("messages")

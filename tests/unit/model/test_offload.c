@@ -76,7 +76,7 @@ static void demand(const struct moved *m, double down, double up, double read, d
 }
 
 /* Handbook of the papers: X/N down, once or k times, and X/N up. */
-START_TEST(zero_offload_moves_two_bytes_each_way)
+TEST(zero_offload_moves_two_bytes_each_way)
 {
     for (size_t i = 0; i < TY_COUNT(ranks); i++) {
         for (uint32_t k = 1; k <= 8; k++) {
@@ -91,10 +91,9 @@ START_TEST(zero_offload_moves_two_bytes_each_way)
         }
     }
 }
-END_TEST
 
 /* X/N up in every forward and every backward. */
-START_TEST(zero3_offload_fetches_parameters_in_every_pass)
+TEST(zero3_offload_fetches_parameters_in_every_pass)
 {
     for (size_t i = 0; i < TY_COUNT(ranks); i++) {
         for (uint32_t k = 1; k <= 8; k++) {
@@ -103,11 +102,10 @@ START_TEST(zero3_offload_fetches_parameters_in_every_pass)
         }
     }
 }
-END_TEST
 
 /* The drive: parameters in every use; the optimizer's 12 bytes and the gradient both ways, and what
  * the update made of the parameter. */
-START_TEST(zero_infinity_reads_and_writes_what_the_paper_says)
+TEST(zero_infinity_reads_and_writes_what_the_paper_says)
 {
     for (size_t i = 0; i < TY_COUNT(ranks); i++) {
         for (uint32_t k = 1; k <= 8; k++) {
@@ -119,9 +117,8 @@ START_TEST(zero_infinity_reads_and_writes_what_the_paper_says)
         }
     }
 }
-END_TEST
 
-START_TEST(a_share_of_the_optimizer_moves_that_share)
+TEST(a_share_of_the_optimizer_moves_that_share)
 {
     static const char *const share[] = {"layout.offload_share=0.25", "layout.offload_share=0.5"};
     for (size_t i = 0; i < TY_COUNT(share); i++) {
@@ -130,11 +127,10 @@ START_TEST(a_share_of_the_optimizer_moves_that_share)
         demand(&m, 4 * r, 2 * r, 0, 0);
     }
 }
-END_TEST
 
 /* What a forward keeps goes down once and up once, in every micro-batch; the GPU keeps two units of
  * it. */
-START_TEST(activations_go_and_come_back_once)
+TEST(activations_go_and_come_back_once)
 {
     for (uint32_t k = 1; k <= 4; k++) {
         char batch[64];
@@ -157,11 +153,10 @@ START_TEST(activations_go_and_come_back_once)
         quick_run_free(&away);
     }
 }
-END_TEST
 
 /* To a drive and back as often, and through two buffers of the node either way; slow drives are
  * waited for, fast ones never. */
-START_TEST(activations_on_drives_are_written_and_read_once)
+TEST(activations_on_drives_are_written_and_read_once)
 {
     for (uint32_t k = 1; k <= 3; k++) {
         char batch[64];
@@ -195,10 +190,9 @@ START_TEST(activations_on_drives_are_written_and_read_once)
     quick_run_demand_same(small, SETS("layout.offload_activations=nvme", "layout.pipeline=2",
                                       "layout.global_batch=16", "schedule.name=zb-1p"));
 }
-END_TEST
 
 /* Drives behind which nothing else can hide: out they take bytes / write, back bytes / read. */
-START_TEST(slow_drives_set_the_pace_of_activations)
+TEST(slow_drives_set_the_pace_of_activations)
 {
     struct quick_run q = quick_run(small, "events",
                                    SETS("layout.offload_activations=nvme", "cluster.nodes=1",
@@ -210,10 +204,9 @@ START_TEST(slow_drives_set_the_pace_of_activations)
     ck_assert_double_le(q.figures.step_s, 1.1 * least);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Where the backward is split its second half reads them once more. */
-START_TEST(a_split_backward_brings_activations_twice)
+TEST(a_split_backward_brings_activations_twice)
 {
     static const char *const names[] = {"schedule.name=zb-1p", "schedule.name=zb-v",
                                         "schedule.name=interleaved-zb"};
@@ -236,7 +229,6 @@ START_TEST(a_split_backward_brings_activations_twice)
         quick_run_free(&here);
     }
 }
-END_TEST
 
 /* ---- time ---- */
 
@@ -290,7 +282,7 @@ static struct pass_sums pass_sums(const struct quick_run *q, enum ty_phase phase
 
 /* The period of a chain of lanes with D units in it is max(max t, sum t / D): the whole is so many
  * of them, within one chain at either end. */
-START_TEST(depth_hides_what_the_chain_formula_says)
+TEST(depth_hides_what_the_chain_formula_says)
 {
     static const char *const rates[][2] = {
         {"cluster.nvme.read=28 GB/s", "cluster.host.link=12 GB/s"},
@@ -316,11 +308,10 @@ START_TEST(depth_hides_what_the_chain_formula_says)
         }
     }
 }
-END_TEST
 
 /* Rajbhandari et al. 2021, section 4: efficiency = ait bw / (ait bw + peak) where nothing overlaps;
  * ait: operations a byte, peak: of the operations that there are. */
-START_TEST(without_overlap_efficiency_is_that_of_the_paper)
+TEST(without_overlap_efficiency_is_that_of_the_paper)
 {
     struct quick_run q =
         quick_run(chain, "events", SETS("layout.offload=zero3-offload", "layout.offload_depth=1"));
@@ -332,10 +323,9 @@ START_TEST(without_overlap_efficiency_is_that_of_the_paper)
     }
     quick_run_free(&q);
 }
-END_TEST
 
 /* The host's chunks and the GPU's share run side by side: best where both take as long. */
-START_TEST(twin_flow_is_fastest_where_host_and_gpu_take_as_long)
+TEST(twin_flow_is_fastest_where_host_and_gpu_take_as_long)
 {
     static const char twin[] =
         "cluster: {preset: dgx2-v100, nodes: 1, gpus_per_node: 1, \n"
@@ -364,10 +354,9 @@ START_TEST(twin_flow_is_fastest_where_host_and_gpu_take_as_long)
     ck_assert_double_eq_tol(0.05 * best, equal, 0.05);
     ck_assert_double_lt(step[best], step[20]);
 }
-END_TEST
 
 /* The same batch on the same ranks, with the same stage of ZeRO. */
-START_TEST(nothing_is_faster_for_being_elsewhere)
+TEST(nothing_is_faster_for_being_elsewhere)
 {
     static const char *const pairs[][2] = {
         {"layout.offload=zero-offload", "layout.zero=2"},
@@ -390,10 +379,9 @@ START_TEST(nothing_is_faster_for_being_elsewhere)
         }
     }
 }
-END_TEST
 
 /* Ren et al. 2021, table 4: 4e9 parameters in 1.03 s, 10e9 in 2.57. */
-START_TEST(the_host_updates_as_fast_as_measured)
+TEST(the_host_updates_as_fast_as_measured)
 {
     static const char one[] =
         "cluster: {preset: dgx2-v100, nodes: 1, gpus_per_node: 1}\n"
@@ -412,10 +400,9 @@ START_TEST(the_host_updates_as_fast_as_measured)
     ck_assert_double_eq_tol(seconds / q.run->lowered.stage[0].params * 10e9, 2.57, 0.02);
     quick_run_free(&q);
 }
-END_TEST
 
 /* A delayed update runs beside a step. */
-START_TEST(a_delayed_update_is_hidden_by_a_step_that_is_longer)
+TEST(a_delayed_update_is_hidden_by_a_step_that_is_longer)
 {
     struct quick_run now = quick_run(chain, "events", SETS("layout.offload=zero-offload"));
     struct quick_run late = quick_run(
@@ -432,15 +419,5 @@ START_TEST(a_delayed_update_is_hidden_by_a_step_that_is_longer)
     quick_run_free(&late);
     quick_run_free(&steps);
 }
-END_TEST
 
-TY_SUITE("offload", zero_offload_moves_two_bytes_each_way,
-         zero3_offload_fetches_parameters_in_every_pass,
-         zero_infinity_reads_and_writes_what_the_paper_says,
-         a_share_of_the_optimizer_moves_that_share, activations_go_and_come_back_once,
-         activations_on_drives_are_written_and_read_once, slow_drives_set_the_pace_of_activations,
-         a_split_backward_brings_activations_twice, depth_hides_what_the_chain_formula_says,
-         without_overlap_efficiency_is_that_of_the_paper,
-         twin_flow_is_fastest_where_host_and_gpu_take_as_long,
-         nothing_is_faster_for_being_elsewhere, the_host_updates_as_fast_as_measured,
-         a_delayed_update_is_hidden_by_a_step_that_is_longer)
+TY_SUITE("offload")

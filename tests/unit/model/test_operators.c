@@ -19,7 +19,7 @@
 /* Up and gate of a 7B model on A100 (microsoft/vidur, data/profiling/compute/a100), us by tokens:
  * 1024 877, 2048 1694, 4096 3345. Without the second, the curve must give it within 2 %, and nearer
  * than the model. */
-START_TEST(a_product_left_out_is_found_between_its_neighbours)
+TEST(a_product_left_out_is_found_between_its_neighbours)
 {
     struct ty_arena arena = {0};
     const struct ty_operators table =
@@ -40,9 +40,8 @@ START_TEST(a_product_left_out_is_found_between_its_neighbours)
                 877e-6, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(beyond_the_ends_the_model_gives_the_ratio)
+TEST(beyond_the_ends_the_model_gives_the_ratio)
 {
     struct ty_arena arena = {0};
     const struct ty_operators table =
@@ -81,7 +80,6 @@ START_TEST(beyond_the_ends_the_model_gives_the_ratio)
               ty_gemm_cost(&model.gpu, TY_DTYPE_BF16, TY_DGRAD, 1, 1024, 4096, 8191).seconds);
     ty_arena_release(&arena);
 }
-END_TEST
 
 static const char tiny[] = "layers: 2\nhidden: 1024\nheads: 8\nkv_heads: 4\nffn: 4096\n"
                            "vocabulary: 32000\nsequence: 512\nmlp: swiglu\n";
@@ -93,7 +91,7 @@ static struct ty_cost timed(const struct ty_cluster *on, const struct model_case
 }
 
 /* Every kernel of a layer and of the ends, named once each with a time of its own. */
-START_TEST(each_kernel_takes_its_own_row)
+TEST(each_kernel_takes_its_own_row)
 {
     static const char rows[] = HEAD "attention,forward,flash2,bf16,,,,2,512,4,2,128,true,,11\n"
                                     "attention,backward,,bf16,,,,2,512,4,2,128,true,,12\n"
@@ -163,9 +161,8 @@ START_TEST(each_kernel_takes_its_own_row)
     assert_near(timed(on, &c, TY_OPERATOR_ATTENTION, true).seconds, 12e-6, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(a_merge_may_be_measured)
+TEST(a_merge_may_be_measured)
 {
     struct model_case c;
     struct ty_arena arena = {0};
@@ -180,9 +177,8 @@ START_TEST(a_merge_may_be_measured)
     assert_near(ty_kernel_cost(&c.cluster.gpu, &merge, TY_FORWARD).seconds, 27e-6, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(every_mistake_has_a_place_and_a_remedy)
+TEST(every_mistake_has_a_place_and_a_remedy)
 {
     static const struct {
         const char *text, *message;
@@ -237,11 +233,10 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 #define COLL_HEAD "op,role,dtype,m,ranks,nodes,bytes,time_us\n"
 
-START_TEST(a_row_may_be_a_collective)
+TEST(a_row_may_be_a_collective)
 {
     struct ty_arena arena = {0};
     const struct ty_operators table =
@@ -261,9 +256,8 @@ START_TEST(a_row_may_be_a_collective)
     ck_assert(!ty_operators_find(&table, &key, size, &time));
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(a_collective_row_has_its_own_mistakes)
+TEST(a_collective_row_has_its_own_mistakes)
 {
     static const struct {
         const char *row, *message;
@@ -291,7 +285,6 @@ START_TEST(a_collective_row_has_its_own_mistakes)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 #define KERNELS_MAX 64u
 
@@ -399,7 +392,7 @@ static void check_twice(const char *model, const char *layout, bool fused, bool 
     ty_arena_release(&arena);
 }
 
-START_TEST(the_model_of_single_kernels_is_that_of_a_step)
+TEST(the_model_of_single_kernels_is_that_of_a_step)
 {
     static const char gpt[] = "layers: 2\nhidden: 1024\nheads: 8\nffn: 4096\nvocabulary: 32000\n"
                               "sequence: 512\nmlp: gelu\ndropout: 0.1\nnorm: unfused\n"
@@ -408,9 +401,8 @@ START_TEST(the_model_of_single_kernels_is_that_of_a_step)
     check_twice(tiny, "tensor: 2\nmicro_batch: 2\nglobal_batch: 32", false, false);
     check_twice(gpt, "tensor: 1\nmicro_batch: 2\nglobal_batch: 32", false, true);
 }
-END_TEST
 
-START_TEST(a_gpu_without_a_peak_cannot_multiply)
+TEST(a_gpu_without_a_peak_cannot_multiply)
 {
     struct model_case c;
     struct ty_cost cost;
@@ -422,10 +414,9 @@ START_TEST(a_gpu_without_a_peak_cannot_multiply)
     c.cluster.gpu.peak[TY_DTYPE_FP8] = 1e15;
     ck_assert(ty_operator_cost(&c.cluster.gpu, &c.arch, &c.layout, &fp8, tokens, &cost));
 }
-END_TEST
 
 /* A row that stands for all kernels of its operator is compared with the one of the run. */
-START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
+TEST(a_row_for_all_kernels_is_the_one_of_the_run)
 {
     static const struct {
         int op, role, named, other;
@@ -459,10 +450,5 @@ START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
         ck_assert(any.seconds == named.seconds && other.seconds < any.seconds);
     }
 }
-END_TEST
 
-TY_SUITE("operators", a_product_left_out_is_found_between_its_neighbours,
-         beyond_the_ends_the_model_gives_the_ratio, each_kernel_takes_its_own_row,
-         a_merge_may_be_measured, every_mistake_has_a_place_and_a_remedy, a_row_may_be_a_collective,
-         a_collective_row_has_its_own_mistakes, the_model_of_single_kernels_is_that_of_a_step,
-         a_gpu_without_a_peak_cannot_multiply, a_row_for_all_kernels_is_the_one_of_the_run)
+TY_SUITE("operators")

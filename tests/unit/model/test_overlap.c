@@ -34,7 +34,7 @@ static struct seconds measure(const char *layout, const char *nvlink, const char
     return out;
 }
 
-START_TEST(no_collective_beside_it_no_loss)
+TEST(no_collective_beside_it_no_loss)
 {
     static const char *const layouts[] = {
         "pipeline: 16, data: 1",                /* messages only */
@@ -47,11 +47,10 @@ START_TEST(no_collective_beside_it_no_loss)
     ck_assert_double_lt(measure(layouts[1], none[0], none[1]).compute,
                         measure(layouts[1], none[0], "cluster.net_overlap_slowdown=50 %").compute);
 }
-END_TEST
 
 /* Each kind of link has its own share, and what is lost is at most that share of the time that
  * collectives run. */
-START_TEST(the_loss_is_bounded_by_the_time_of_the_collectives)
+TEST(the_loss_is_bounded_by_the_time_of_the_collectives)
 {
     static const struct {
         const char *layout;
@@ -76,9 +75,8 @@ START_TEST(the_loss_is_bounded_by_the_time_of_the_collectives)
         ck_assert_double_ge(nvlink.step, free_run.step);
     }
 }
-END_TEST
 
-START_TEST(both_executors_see_the_same_slow_down)
+TEST(both_executors_see_the_same_slow_down)
 {
     struct quick_run a = quick_run("cluster: {preset: dgx-h100, nodes: 2}\n"
                                    "model: {preset: llama-7b, sequence: 2048}\n"
@@ -92,7 +90,6 @@ START_TEST(both_executors_see_the_same_slow_down)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
 /* Plays a block once more, every computation against every collective before it. Returns what was
  * lost in all. */
@@ -135,7 +132,7 @@ static ty_ps check_block(const struct ty_program *slow, const struct ty_program 
     return sum;
 }
 
-START_TEST(every_computation_loses_what_it_shares)
+TEST(every_computation_loses_what_it_shares)
 {
     /* gathers far ahead; buckets that pile up; shards and replicas; tensor collectives beside
      * data */
@@ -166,7 +163,5 @@ START_TEST(every_computation_loses_what_it_shares)
         quick_run_free(&slow);
     }
 }
-END_TEST
 
-TY_SUITE("overlap", every_computation_loses_what_it_shares, no_collective_beside_it_no_loss,
-         the_loss_is_bounded_by_the_time_of_the_collectives, both_executors_see_the_same_slow_down)
+TY_SUITE("overlap")

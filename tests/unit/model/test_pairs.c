@@ -77,13 +77,12 @@ static void same_work(size_t i)
     quick_run_free(&woven);
 }
 
-START_TEST(work_is_the_same_and_waiting_is_less)
+TEST(work_is_the_same_and_waiting_is_less)
 {
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         same_work(i);
     }
 }
-END_TEST
 
 static void agree(size_t i)
 {
@@ -97,13 +96,12 @@ static void agree(size_t i)
     quick_run_free(&b);
 }
 
-START_TEST(both_executors_agree)
+TEST(both_executors_agree)
 {
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         agree(i);
     }
 }
-END_TEST
 
 /* A piece waits for what was before the pair, and for pieces of its own pass; for gathers and
  * reductions of either. */
@@ -139,17 +137,16 @@ static void wait_apart(size_t i)
     quick_run_free(&q);
 }
 
-START_TEST(halves_wait_for_their_own)
+TEST(halves_wait_for_their_own)
 {
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         wait_apart(i);
     }
 }
-END_TEST
 
 /* DeepSeek's order of a pair of layers, with the collectives of sequence parallelism for those of
  * experts: the backward's pieces and the forward's take turns, whatever each holds. */
-START_TEST(pieces_take_turns_and_are_whole)
+TEST(pieces_take_turns_and_are_whole)
 {
     struct quick_run q = run(rows[1].layout, rows[1].schedule, NULL, SETS(WOVEN));
     const struct ty_program *p = &q.run->lowered.program;
@@ -172,7 +169,6 @@ START_TEST(pieces_take_turns_and_are_whole)
     ck_assert_uint_gt(turns, 4 * begun[0]);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Layers of experts, as DeepSeek-V3 has them. */
 static const char experts[] =
@@ -213,7 +209,7 @@ static void exchanges(const struct ty_program *p, const struct ty_gang *gang, ch
 }
 
 /* combine(B), dispatch(F), dispatch(B), combine(F), as DeepSeek published. */
-START_TEST(exchanges_are_issued_before_what_hides_them)
+TEST(exchanges_are_issued_before_what_hides_them)
 {
     static const char *const dispatchers[] = {"framework.dispatcher=alltoall",
                                               "framework.dispatcher=deepep"};
@@ -230,9 +226,8 @@ START_TEST(exchanges_are_issued_before_what_hides_them)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-START_TEST(exchanges_of_experts_are_hidden)
+TEST(exchanges_of_experts_are_hidden)
 {
     static const char alike[] = "cluster.exchange_overlap_slowdown=0";
     struct quick_run apart = quick_run(experts, NULL, SETS(APART, alike));
@@ -244,7 +239,6 @@ START_TEST(exchanges_of_experts_are_hidden)
     quick_run_free(&apart);
     quick_run_free(&woven);
 }
-END_TEST
 
 /* Busy time of a stream of the first member of a gang from `from` to `to`, ps. */
 static ty_ps busy_within(const struct quick_run *q, uint8_t stream, ty_ps from, ty_ps to)
@@ -263,7 +257,7 @@ static ty_ps busy_within(const struct quick_run *q, uint8_t stream, ty_ps from, 
 
 /* deepseek-ai/profile-data, train.json: four layers of a pair in 129.0 ms, and 80.5 ms of exchanges
  * without their waiting; DeepSeek-V3 on H800, EP64, 4096 tokens. */
-START_TEST(a_pair_of_deepseek_v3_lasts_as_long_as_in_its_trace)
+TEST(a_pair_of_deepseek_v3_lasts_as_long_as_in_its_trace)
 {
     struct quick_run q =
         quick_run("cluster: {preset: dgx-h800, nodes: 16}\n"
@@ -293,9 +287,8 @@ START_TEST(a_pair_of_deepseek_v3_lasts_as_long_as_in_its_trace)
     ck_assert_double_eq_tol(4e3 * ty_s_from_ps(exchange) / n, 80.5, 0.1 * 80.5);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(one_more_is_in_flight)
+TEST(one_more_is_in_flight)
 {
     struct quick_run apart = run("tensor: 8, global_batch: 6", "name: 1f1b", NULL, SETS(APART));
     struct quick_run woven = run("tensor: 8, global_batch: 6", "name: 1f1b", NULL, SETS(WOVEN));
@@ -305,10 +298,9 @@ START_TEST(one_more_is_in_flight)
     quick_run_free(&apart);
     quick_run_free(&woven);
 }
-END_TEST
 
 /* Computation loses speed to the other half's collectives, as much as runs beside it. */
-START_TEST(what_runs_beside_is_slowed)
+TEST(what_runs_beside_is_slowed)
 {
     static const char slow[] = "cluster.nvlink_overlap_slowdown=20 %";
     struct quick_run apart = run(rows[1].layout, rows[1].schedule, NULL, SETS(APART, slow));
@@ -321,9 +313,5 @@ START_TEST(what_runs_beside_is_slowed)
     quick_run_free(&woven);
     quick_run_free(&even);
 }
-END_TEST
 
-TY_SUITE("pairs", work_is_the_same_and_waiting_is_less, both_executors_agree,
-         halves_wait_for_their_own, pieces_take_turns_and_are_whole, one_more_is_in_flight,
-         exchanges_are_issued_before_what_hides_them, exchanges_of_experts_are_hidden,
-         a_pair_of_deepseek_v3_lasts_as_long_as_in_its_trace, what_runs_beside_is_slowed)
+TY_SUITE("pairs")

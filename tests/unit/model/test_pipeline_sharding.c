@@ -16,7 +16,7 @@ static const char job[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
 /* ---- ends without layers ---- */
 
 /* As many chunks as layers and two more: one is all embedding, one all head, nothing is lost. */
-START_TEST(the_ends_of_a_pipeline_may_have_no_layers)
+TEST(the_ends_of_a_pipeline_may_have_no_layers)
 {
     struct quick_run q = quick_run(
         job, "sweep", SETS("schedule.name=interleaved", "schedule.chunks=4", "model.layers=14"));
@@ -37,11 +37,10 @@ START_TEST(the_ends_of_a_pipeline_may_have_no_layers)
     ck_assert_double_eq_tol(params, X(&q) / 2 / 2, 0.001 * params); /* norms are on all */
     quick_run_free(&q);
 }
-END_TEST
 
 /* Without layers there are no gradients of their norms to sum over the tensor group, also where
  * collectives are played message by message. */
-START_TEST(a_stage_without_layers_sums_no_norms)
+TEST(a_stage_without_layers_sums_no_norms)
 {
     const char *const empty = "layout.stage_layers=[0,8,8,0]";
     struct quick_run q =
@@ -56,10 +55,9 @@ START_TEST(a_stage_without_layers_sums_no_norms)
     }
     quick_run_free(&q);
 }
-END_TEST
 
 /* Layers may be dealt so that an end has none, too: of a head as wide as many layers. */
-START_TEST(a_head_that_outweighs_layers_is_left_alone)
+TEST(a_head_that_outweighs_layers_is_left_alone)
 {
     struct quick_run q = quick_run(job, "sweep", SETS("model.vocabulary=2000000"));
     uint32_t layers[TY_LIST_MAX];
@@ -68,7 +66,6 @@ START_TEST(a_head_that_outweighs_layers_is_left_alone)
     ck_assert_uint_eq(layers[0] + layers[1] + layers[2], 16);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- what is gathered and reduced, and how often ---- */
 
@@ -116,7 +113,7 @@ static uint32_t found_gathered(const struct quick_run *q)
 /* In units of the rank and step, m = 8 micro-batches of each of two chunks, which 1F1B interleaved
  * has in runs of four: what every pass does it does 2 m or m times, runs 2, else once. Gathers
  * are of 2 B a parameter, reductions of 4. */
-START_TEST(gathers_and_reductions_are_those_of_the_stack)
+TEST(gathers_and_reductions_are_those_of_the_stack)
 {
     static const struct {
         const char *set[4];
@@ -162,10 +159,9 @@ START_TEST(gathers_and_reductions_are_those_of_the_stack)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* The same over all ranks, whatever shares the layers: N = 32 / (t p) have the same parameters. */
-START_TEST(volumes_follow_from_zero_pipeline_tensor_and_chunks)
+TEST(volumes_follow_from_zero_pipeline_tensor_and_chunks)
 {
     static const uint32_t shapes[][3] = {{1, 2, 1}, {1, 2, 2}, {2, 2, 2}, {4, 2, 4},
                                          {2, 4, 2}, {2, 8, 1}}; /* tensor, pipeline, chunks */
@@ -197,13 +193,12 @@ START_TEST(volumes_follow_from_zero_pipeline_tensor_and_chunks)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* ---- when ---- */
 
 /* Under torch.distributed.pipelining nothing is reduced beside a backward pass, and the next pass
  * waits for it; parameters come unit by unit in the first forward pass of a stage. */
-START_TEST(a_torch_stage_is_gathered_first_and_reduced_last)
+TEST(a_torch_stage_is_gathered_first_and_reduced_last)
 {
     struct quick_run q = quick_run(
         job, "sweep", SETS("layout.zero=3", "framework.preset=fsdp", chunks, "schedule.chunks=2"));
@@ -230,10 +225,9 @@ START_TEST(a_torch_stage_is_gathered_first_and_reduced_last)
     ck_assert_uint_gt(passes, STAGES_OF_A_RANK);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ZeRO-2 with reductions beside the backward: one is under way while the next bucket fills. */
-START_TEST(buckets_of_sharded_gradients_do_not_pile_up)
+TEST(buckets_of_sharded_gradients_do_not_pile_up)
 {
     struct quick_run q = quick_run(job, "sweep",
                                    SETS("layout.zero=2", "layout.tensor=1", "layout.pipeline=1",
@@ -255,7 +249,6 @@ START_TEST(buckets_of_sharded_gradients_do_not_pile_up)
     ck_assert_uint_gt(waited, 16);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- what a rank holds ---- */
 
@@ -269,7 +262,7 @@ static struct ty_stage_plan plan_of(const char *const *sets)
 
 /* Stage 1: two chunks of two layers, P parameters, N = 4 data ranks; gradients are made in 16 and
  * reduced in 32 bit. */
-START_TEST(a_rank_holds_what_is_whole)
+TEST(a_rank_holds_what_is_whole)
 {
     static const struct {
         const char *zero, *set;
@@ -299,12 +292,11 @@ START_TEST(a_rank_holds_what_is_whole)
         }
     }
 }
-END_TEST
 
 /* ZeRO-2: the bucket that fills and the one that is being reduced, as large as they are made: with
  * buckets of one matrix the MLP's, of gate and up, which down came before. Added up in runs: those
  * of two chunks. */
-START_TEST(zero_2_holds_two_buckets_or_chunks)
+TEST(zero_2_holds_two_buckets_or_chunks)
 {
     const double h = 4096, f = 11008, matrix = 2 * h * f / 2, down = h * f / 2;
     const char *const one = "framework.bucket=1 KiB";
@@ -319,11 +311,10 @@ START_TEST(zero_2_holds_two_buckets_or_chunks)
         plan_of(SETS("layout.zero=2", one, "framework.sync_every=run"));
     ck_assert_double_lt(alone.buffers_B, 2 * alone.params + 2 * (matrix + down) + 1);
 }
-END_TEST
 
 /* ---- what a stack does not do ---- */
 
-START_TEST(deepspeed_shards_no_gradients_in_a_pipeline)
+TEST(deepspeed_shards_no_gradients_in_a_pipeline)
 {
     static const struct {
         const char *text;
@@ -347,12 +338,5 @@ START_TEST(deepspeed_shards_no_gradients_in_a_pipeline)
         model_case_release(&c);
     }
 }
-END_TEST
 
-TY_SUITE("pipeline_sharding", the_ends_of_a_pipeline_may_have_no_layers,
-         a_stage_without_layers_sums_no_norms, a_head_that_outweighs_layers_is_left_alone,
-         gathers_and_reductions_are_those_of_the_stack,
-         volumes_follow_from_zero_pipeline_tensor_and_chunks,
-         a_torch_stage_is_gathered_first_and_reduced_last,
-         buckets_of_sharded_gradients_do_not_pile_up, a_rank_holds_what_is_whole,
-         zero_2_holds_two_buckets_or_chunks, deepspeed_shards_no_gradients_in_a_pipeline)
+TY_SUITE("pipeline_sharding")

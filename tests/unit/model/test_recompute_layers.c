@@ -38,7 +38,7 @@ static void demand_equal(const struct quick_run *a, const struct quick_run *b)
 }
 
 /* No layers are as no recomputation, all layers as what layout.recompute says of all. */
-START_TEST(none_and_all_are_as_before)
+TEST(none_and_all_are_as_before)
 {
     static const struct {
         const char *yaml, *set, *mode;
@@ -70,12 +70,11 @@ START_TEST(none_and_all_are_as_before)
         quick_run_free(&all);
     }
 }
-END_TEST
 
 /* Two micro-batches are in flight on the first of two stages. One layer more that runs again keeps
  * its input alone, twice. It needs the rest while it runs, but then the last layer has been freed:
  * only where all four run again it comes on top. */
-START_TEST(each_layer_gives_up_what_it_kept)
+TEST(each_layer_gives_up_what_it_kept)
 {
     double step[5], held[5];
     for (int n = 0; n <= 4; n++) {
@@ -98,7 +97,6 @@ START_TEST(each_layer_gives_up_what_it_kept)
         ck_assert_double_gt(held[n - 1], held[n]);
     }
 }
-END_TEST
 
 /* Picoseconds that run again before the backward of micro-batch 0, by layer. */
 static void again(const struct quick_run *q, ty_ps layer[8])
@@ -116,7 +114,7 @@ static void again(const struct quick_run *q, ty_ps layer[8])
 }
 
 /* In the order in which they are written, from the first layer of each virtual stage on. */
-START_TEST(layers_of_a_stage_run_again_in_different_ways)
+TEST(layers_of_a_stage_run_again_in_different_ways)
 {
     static const struct {
         const char *schedule, *layers;
@@ -148,10 +146,9 @@ START_TEST(layers_of_a_stage_run_again_in_different_ways)
     quick_run_free(&full);
     quick_run_free(&core);
 }
-END_TEST
 
 /* The lines of a bill add up to the fullest moment of the passes. */
-START_TEST(bills_of_mixed_stages_add_up)
+TEST(bills_of_mixed_stages_add_up)
 {
     static const char *const schedules[] = {"schedule.name=1f1b", "schedule.name=zb-1p",
                                             "schedule.name=interleaved", "schedule.name=gpipe"};
@@ -173,9 +170,8 @@ START_TEST(bills_of_mixed_stages_add_up)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-START_TEST(mistakes_are_told)
+TEST(mistakes_are_told)
 {
     static const struct {
         const char *layout, *message;
@@ -210,10 +206,9 @@ START_TEST(mistakes_are_told)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* As it was written, but for words that say the same. */
-START_TEST(counts_are_written_as_they_are_read)
+TEST(counts_are_written_as_they_are_read)
 {
     static const char *const rows[][2] = {
         {"4", "[4]"},
@@ -237,8 +232,5 @@ START_TEST(counts_are_written_as_they_are_read)
         model_case_release(&c);
     }
 }
-END_TEST
 
-TY_SUITE("recompute_layers", none_and_all_are_as_before, each_layer_gives_up_what_it_kept,
-         layers_of_a_stage_run_again_in_different_ways, bills_of_mixed_stages_add_up,
-         mistakes_are_told, counts_are_written_as_they_are_read)
+TY_SUITE("recompute_layers")

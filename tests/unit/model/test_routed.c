@@ -55,7 +55,7 @@ static struct quick_run run_of(const uint32_t hot[LAYERS], double x, const char 
     return q;
 }
 
-START_TEST(balanced_steps_know_no_seed_and_equal_loads_are_balanced)
+TEST(balanced_steps_know_no_seed_and_equal_loads_are_balanced)
 {
     static const uint32_t none[LAYERS] = {0, 0, 0, 0};
     struct quick_run a = run_with("run.seed=1", NULL), b = run_with("run.seed=2", NULL);
@@ -69,9 +69,8 @@ START_TEST(balanced_steps_know_no_seed_and_equal_loads_are_balanced)
     quick_run_free(&b);
     quick_run_free(&c);
 }
-END_TEST
 
-START_TEST(drawn_steps_belong_to_their_seed)
+TEST(drawn_steps_belong_to_their_seed)
 {
     struct quick_run a = run_with("run.routing=dirichlet:0.5", "run.seed=1");
     struct quick_run b = run_with("run.routing=dirichlet:0.5", "run.seed=1");
@@ -83,11 +82,10 @@ START_TEST(drawn_steps_belong_to_their_seed)
     quick_run_free(&b);
     quick_run_free(&c);
 }
-END_TEST
 
 /* In every layer all wait for its slowest rank: whether that is always the same one, or another in
  * each, the step is as long, though in the second case every rank has as much to do in all. */
-START_TEST(a_step_costs_the_sum_of_the_maxima_of_its_layers)
+TEST(a_step_costs_the_sum_of_the_maxima_of_its_layers)
 {
     static const uint32_t same[LAYERS] = {3, 3, 3, 3}, other[LAYERS] = {0, 2, 4, 6};
     struct quick_run even = run_of(same, 1, NULL);
@@ -99,7 +97,6 @@ START_TEST(a_step_costs_the_sum_of_the_maxima_of_its_layers)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
 /* Seconds of a step that a rank spends on routed operators and exchanges. */
 static double routed_s(const struct quick_run *q)
@@ -120,7 +117,7 @@ static double routed_s(const struct quick_run *q)
 
 /* step x (1 + phi (x - 1)), phi the share of routed work and exchanges; latencies, and weights that
  * are read or added up, are in phi and do not grow. */
-START_TEST(a_step_grows_by_what_its_fullest_ranks_have_more)
+TEST(a_step_grows_by_what_its_fullest_ranks_have_more)
 {
     static const uint32_t hot[LAYERS] = {0, 2, 4, 6};
     struct quick_run even = run_of(hot, 1, NULL);
@@ -135,10 +132,9 @@ START_TEST(a_step_grows_by_what_its_fullest_ranks_have_more)
     }
     quick_run_free(&even);
 }
-END_TEST
 
 /* What is waited is idle time of others, not time of links: faster ones change nothing of it. */
-START_TEST(all_who_wait_are_told_apart_from_links)
+TEST(all_who_wait_are_told_apart_from_links)
 {
     static const uint32_t same[LAYERS] = {3, 3, 3, 3};
     struct quick_run q = run_of(same, 2, NULL);
@@ -149,10 +145,9 @@ START_TEST(all_who_wait_are_told_apart_from_links)
     }
     quick_run_free(&q);
 }
-END_TEST
 
 /* What is above the room is dropped, what is below it is filled: all experts work alike. */
-START_TEST(padded_steps_know_no_routing)
+TEST(padded_steps_know_no_routing)
 {
     static const char *const pad[] = {"framework.capacity=1.5", "framework.pad_to_capacity=true",
                                       "framework.dispatcher=alltoall", "run.routing=dirichlet:1",
@@ -166,9 +161,8 @@ START_TEST(padded_steps_know_no_routing)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
-START_TEST(imbalance_is_the_mean_over_groups)
+TEST(imbalance_is_the_mean_over_groups)
 {
     struct quick_run q = run_with("run.routing=dirichlet:0.5", "cluster.nodes=2");
     const struct ty_stage_plan *stage = &q.run->lowered.stage[0];
@@ -187,9 +181,8 @@ START_TEST(imbalance_is_the_mean_over_groups)
     ck_assert_double_eq_tol(q.figures.expert_imbalance, sum / (2 * LAYERS), 1e-12);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(a_capacity_drops_what_is_above_it)
+TEST(a_capacity_drops_what_is_above_it)
 {
     static const uint32_t same[LAYERS] = {3, 3, 3, 3};
     struct quick_run even = run_of(same, 1, NULL);
@@ -209,7 +202,6 @@ START_TEST(a_capacity_drops_what_is_above_it)
     quick_run_free(&all);
     quick_run_free(&some);
 }
-END_TEST
 
 /* Bytes of the tensors that are as large as what comes to the experts, and of the buffer, which has
  * room for 1.2 times that. */
@@ -243,7 +235,7 @@ static const struct ty_bill_item *rows_above(const struct quick_run *q, struct t
     return NULL;
 }
 
-START_TEST(the_fullest_rank_counts_for_memory)
+TEST(the_fullest_rank_counts_for_memory)
 {
     static const uint32_t same[LAYERS] = {3, 3, 3, 3}, other[LAYERS] = {1, 3, 5, 7};
     static const char small_head[] = "model.vocabulary=1024";
@@ -269,10 +261,5 @@ START_TEST(the_fullest_rank_counts_for_memory)
     quick_run_free(&little);
     quick_run_free(&one);
 }
-END_TEST
 
-TY_SUITE("routed", balanced_steps_know_no_seed_and_equal_loads_are_balanced,
-         drawn_steps_belong_to_their_seed, a_step_costs_the_sum_of_the_maxima_of_its_layers,
-         a_step_grows_by_what_its_fullest_ranks_have_more, all_who_wait_are_told_apart_from_links,
-         a_capacity_drops_what_is_above_it, padded_steps_know_no_routing,
-         imbalance_is_the_mean_over_groups, the_fullest_rank_counts_for_memory)
+TY_SUITE("routed")

@@ -77,7 +77,7 @@ static double mean_of(const char *text, const struct group *g, uint32_t layers,
 
 /* handbook: simulated, with an error of its own, which its digits and a percent or two cover. Many
  * tokens, so that only popularity counts; top-1, so that no share is too large. */
-START_TEST(the_largest_load_is_that_of_published_tables)
+TEST(the_largest_load_is_that_of_published_tables)
 {
     static const struct group groups[] = {
         {8, 8, 1, 1e5}, {8, 64, 1, 1e5}, {8, 128, 1, 1e5}, {32, 128, 1, 1e5}, {64, 256, 1, 1e4}};
@@ -109,12 +109,11 @@ START_TEST(the_largest_load_is_that_of_published_tables)
         }
     }
 }
-END_TEST
 
 /* 1 + z / sqrt(k T), z the mean of the largest of ep independent normals: 1.424, 2.388. What one
  * rank has more the others have less, which makes up for the (1 - 1 / ep) of a multinomial
  * variance. */
-START_TEST(blind_choice_differs_by_chance_only)
+TEST(blind_choice_differs_by_chance_only)
 {
     static const struct {
         struct group g;
@@ -129,7 +128,6 @@ START_TEST(blind_choice_differs_by_chance_only)
                       closed);
     }
 }
-END_TEST
 
 /* The share of rows above `capacity` times the mean, by expert. */
 static double above(const struct group *g, const double *rows, double capacity)
@@ -153,7 +151,7 @@ static double above_quarter(const struct group *g, const double *rows)
     return above(g, rows, 1.25);
 }
 
-START_TEST(what_a_capacity_drops_is_that_of_published_tables)
+TEST(what_a_capacity_drops_is_that_of_published_tables)
 {
     static const struct {
         const char *text;
@@ -172,7 +170,6 @@ START_TEST(what_a_capacity_drops_is_that_of_published_tables)
         ck_assert_msg(fabs(more - rows[i].at_1_25) < error + 0.005, "%s: %.4f", rows[i].text, more);
     }
 }
-END_TEST
 
 static double sum_of(const double *rows, uint32_t n)
 {
@@ -183,7 +180,7 @@ static double sum_of(const double *rows, uint32_t n)
     return sum;
 }
 
-START_TEST(every_row_goes_to_one_expert)
+TEST(every_row_goes_to_one_expert)
 {
     static const char *const texts[] = {"balanced",     "uniform",   "dirichlet:0.01",
                                         "dirichlet:10", "zipf:0.01", "zipf:10"};
@@ -205,7 +202,6 @@ START_TEST(every_row_goes_to_one_expert)
         }
     }
 }
-END_TEST
 
 static double share_of(const char *text, uint32_t experts, uint32_t top_k, double *share)
 {
@@ -221,7 +217,7 @@ static double share_of(const char *text, uint32_t experts, uint32_t top_k, doubl
 }
 
 /* Of 128 experts with shares like 1 / n the first has 0.184; eight experts a token, 0.125. */
-START_TEST(more_rows_than_a_generator_counts_are_spread_alike)
+TEST(more_rows_than_a_generator_counts_are_spread_alike)
 {
     static const struct group g = {8, 64, 8, 1e9};
     const struct ty_token_routing routing = routing_of("uniform");
@@ -231,9 +227,8 @@ START_TEST(more_rows_than_a_generator_counts_are_spread_alike)
         ck_assert_double_eq_tol(rows[e], 1e9, 1e6);
     }
 }
-END_TEST
 
-START_TEST(no_expert_gets_more_rows_than_there_are_tokens)
+TEST(no_expert_gets_more_rows_than_there_are_tokens)
 {
     double share[EXPERTS_MAX], capped[EXPERTS_MAX];
     ck_assert_double_eq_tol(share_of("zipf:1", 128, 1, share), 0.1840, 1e-4);
@@ -245,9 +240,8 @@ START_TEST(no_expert_gets_more_rows_than_there_are_tokens)
     ck_assert_double_eq_tol(share_of("zipf:10", 8, 8, share), 0.125, 1e-12);
     ck_assert_double_eq_tol(share_of("zipf:10", 8, 4, share), 0.25, 1e-12);
 }
-END_TEST
 
-START_TEST(draws_belong_to_a_seed_a_layer_and_a_group)
+TEST(draws_belong_to_a_seed_a_layer_and_a_group)
 {
     static const struct group g = {8, 64, 8, 4096};
     const struct ty_token_routing routing = routing_of("dirichlet:0.5");
@@ -271,9 +265,8 @@ START_TEST(draws_belong_to_a_seed_a_layer_and_a_group)
         ck_assert_double_lt(fabs(again[e] - who.rows * share[e]), 5 * sqrt(who.rows * share[e]));
     }
 }
-END_TEST
 
-START_TEST(a_word_that_is_wrong_is_told_with_what_would_be_right)
+TEST(a_word_that_is_wrong_is_told_with_what_would_be_right)
 {
     static const struct {
         const char *text, *message;
@@ -301,7 +294,6 @@ START_TEST(a_word_that_is_wrong_is_told_with_what_would_be_right)
         ck_assert_str_eq(err.text, rows[i].message);
     }
 }
-END_TEST
 
 /* ---- files ---- */
 
@@ -322,7 +314,7 @@ static int load(const char *text, struct ty_token_routing *routing, struct ty_ar
     return rc;
 }
 
-START_TEST(a_file_of_loads_is_taken_as_it_is)
+TEST(a_file_of_loads_is_taken_as_it_is)
 {
     static const struct group g = {2, 2, 1, 1000}, both = {2, 2, 2, 1000};
     struct ty_arena arena = {.head = NULL};
@@ -346,9 +338,8 @@ START_TEST(a_file_of_loads_is_taken_as_it_is)
     ck_assert(rows[0] == 2000 && rows[1] == 2000);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(a_file_that_is_wrong_is_told_with_line_and_column)
+TEST(a_file_that_is_wrong_is_told_with_line_and_column)
 {
 #define HEAD "layer,expert,load\n"
     static const struct {
@@ -389,11 +380,5 @@ START_TEST(a_file_that_is_wrong_is_told_with_line_and_column)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-TY_SUITE("routing", more_rows_than_a_generator_counts_are_spread_alike,
-         the_largest_load_is_that_of_published_tables, blind_choice_differs_by_chance_only,
-         what_a_capacity_drops_is_that_of_published_tables, every_row_goes_to_one_expert,
-         no_expert_gets_more_rows_than_there_are_tokens, draws_belong_to_a_seed_a_layer_and_a_group,
-         a_word_that_is_wrong_is_told_with_what_would_be_right, a_file_of_loads_is_taken_as_it_is,
-         a_file_that_is_wrong_is_told_with_line_and_column)
+TY_SUITE("routing")

@@ -56,7 +56,7 @@ static double kept(const struct ty_unit_ops *unit)
 #define LLAMA_P (H * 64 + 2 * H * 32 + 64 * H + 3 * H * 192) /* of a layer, without norms */
 
 /* What a key adds to the parameters of a layer, and to those of both ends. */
-START_TEST(keys_of_the_shape_add_their_parameters)
+TEST(keys_of_the_shape_add_their_parameters)
 {
     static const struct {
         const char *keys;
@@ -97,10 +97,9 @@ START_TEST(keys_of_the_shape_add_their_parameters)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* The parts of two tensor ranks are the whole, but for what each of them has. */
-START_TEST(tensor_ranks_share_what_keys_add)
+TEST(tensor_ranks_share_what_keys_add)
 {
     static const char *const keys[] = {
         "norms: 4\n",        "block: parallel\nnorms: 2\n", "qk_norm: true\nqk_norm_kind: whole\n",
@@ -122,10 +121,9 @@ START_TEST(tensor_ranks_share_what_keys_add)
         }
     }
 }
-END_TEST
 
 /* A norm behind each block is an operator with bytes, and keeps its input. */
-START_TEST(norms_behind_blocks_take_time_and_memory)
+TEST(norms_behind_blocks_take_time_and_memory)
 {
     struct lists x;
     double two, four;
@@ -138,16 +136,14 @@ START_TEST(norms_behind_blocks_take_time_and_memory)
     ck_assert_double_eq(kept(LAYER) - before, 2 * TOKENS * H * 2);
     ck_assert_uint_eq(LAYER->op[LAYER->n - 1].part, TY_PART_MLP);
 }
-END_TEST
 
 /* Recomputing norms gives up what the blocks read; recomputing all, everything but the input. */
-START_TEST(norms_behind_blocks_run_again_like_others)
+TEST(norms_behind_blocks_run_again_like_others)
 {
     struct lists x;
     lists(&x, SMALL "norms: 4\n", "{global_batch: 8, micro_batch: 1, data: 8, recompute: full}");
     ck_assert_double_eq(kept(LAYER), TOKENS * H * 2);
 }
-END_TEST
 
 static uint32_t collectives(const struct ty_unit_ops *unit, enum ty_comm_place place)
 {
@@ -161,7 +157,7 @@ static uint32_t collectives(const struct ty_unit_ops *unit, enum ty_comm_place p
 }
 
 /* Two norms beside each other: two inputs to gather, one sum of results. */
-START_TEST(parallel_blocks_with_a_norm_each_share_their_result_only)
+TEST(parallel_blocks_with_a_norm_each_share_their_result_only)
 {
     struct lists x;
     lists(&x, SMALL "block: parallel\n", SHARED);
@@ -174,9 +170,8 @@ START_TEST(parallel_blocks_with_a_norm_each_share_their_result_only)
     ck_assert_uint_eq(collectives(LAYER, TY_BEFORE_FORWARD), 2);
     ck_assert_uint_eq(collectives(LAYER, TY_AFTER_FORWARD), 2);
 }
-END_TEST
 
-START_TEST(rotary_embeddings_turn_a_share_of_each_head)
+TEST(rotary_embeddings_turn_a_share_of_each_head)
 {
     static const struct {
         const char *keys;
@@ -194,12 +189,11 @@ START_TEST(rotary_embeddings_turn_a_share_of_each_head)
         ck_assert_double_eq(elements, rows[i].share * TOKENS * 6 * D);
     }
 }
-END_TEST
 
 #define MOE SMALL "experts: 4\nexperts_per_token: 2\nexpert_ffn: 32\n"
 
 /* Windows and experts by the numbers of layers. */
-START_TEST(layers_are_named_by_numbers)
+TEST(layers_are_named_by_numbers)
 {
     struct model_case c;
     model_case_begin(&c, 1); /* keeps the lists */
@@ -217,9 +211,8 @@ START_TEST(layers_are_named_by_numbers)
     ck_assert_double_eq(ty_arch_layer_params(&c.arch), LLAMA_P + 2 * H - mlp + (experts + mlp) / 2);
     model_case_release(&c);
 }
-END_TEST
 
-START_TEST(shapes_that_cannot_be_are_told)
+TEST(shapes_that_cannot_be_are_told)
 {
     static const struct {
         const char *text, *message;
@@ -255,10 +248,5 @@ START_TEST(shapes_that_cannot_be_are_told)
         model_case_release(&c);
     }
 }
-END_TEST
 
-TY_SUITE("shapes", keys_of_the_shape_add_their_parameters, tensor_ranks_share_what_keys_add,
-         norms_behind_blocks_take_time_and_memory, norms_behind_blocks_run_again_like_others,
-         parallel_blocks_with_a_norm_each_share_their_result_only,
-         rotary_embeddings_turn_a_share_of_each_head, layers_are_named_by_numbers,
-         shapes_that_cannot_be_are_told)
+TY_SUITE("shapes")

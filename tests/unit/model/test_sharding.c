@@ -59,7 +59,7 @@ static int most_whole(const struct quick_run *q)
     return most;
 }
 
-START_TEST(one_plus_prefetch_units_exist_whole)
+TEST(one_plus_prefetch_units_exist_whole)
 {
     for (int prefetch = 0; prefetch <= 4; prefetch++) {
         char set[32];
@@ -69,10 +69,9 @@ START_TEST(one_plus_prefetch_units_exist_whole)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* The bill counts them: another layer of 16-bit weights for each gather ahead. */
-START_TEST(prefetch_trades_memory_for_time)
+TEST(prefetch_trades_memory_for_time)
 {
     struct quick_run q[3];
     for (int prefetch = 0; prefetch < 3; prefetch++) {
@@ -88,10 +87,9 @@ START_TEST(prefetch_trades_memory_for_time)
         quick_run_free(&q[prefetch]);
     }
 }
-END_TEST
 
 /* Without a second gather: 2 X. Every micro-batch gathers anew, because its backward gave up. */
-START_TEST(keeping_parameters_after_the_forward_saves_a_gather)
+TEST(keeping_parameters_after_the_forward_saves_a_gather)
 {
     struct quick_run one = run(SETS("layout.zero=3", "framework.reshard_after_forward=false"));
     struct quick_run three = run(
@@ -108,11 +106,10 @@ START_TEST(keeping_parameters_after_the_forward_saves_a_gather)
     quick_run_free(&three);
     quick_run_free(&again);
 }
-END_TEST
 
 /* A unit's backward does not begin before the reduction of the unit two before has ended, even
  * where no gather makes it wait. */
-START_TEST(one_reduction_is_under_way_at_a_time)
+TEST(one_reduction_is_under_way_at_a_time)
 {
     struct quick_run q = run(SETS("layout.zero=3", "framework.reshard_after_forward=false",
                                   "cluster.nic_bandwidth=20 Gb/s"));
@@ -135,11 +132,10 @@ START_TEST(one_reduction_is_under_way_at_a_time)
     ck_assert_uint_eq(waited, layers - 2);
     quick_run_free(&q);
 }
-END_TEST
 
 /* The first computation of a pass comes after every reduction of the passes before it, be it
  * between replicas, of another chunk, or of weight gradients alone. */
-START_TEST(a_pass_waits_for_the_reductions_of_the_last)
+TEST(a_pass_waits_for_the_reductions_of_the_last)
 {
     static const char *const layouts[][4] = {
         {"layout.global_batch=48"},
@@ -174,7 +170,6 @@ START_TEST(a_pass_waits_for_the_reductions_of_the_last)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* ---- accumulation over micro-batches ---- */
 
@@ -188,7 +183,7 @@ static double volume_of(const char *zero, const char *k, const char *every)
 
 /* Volumes for three micro-batches, in X: gathers, then reductions. The head of ZeRO-3 stays
  * gathered between forward and backward. */
-START_TEST(reducing_after_the_last_micro_batch_saves_reductions_only)
+TEST(reducing_after_the_last_micro_batch_saves_reductions_only)
 {
     static const struct {
         const char *zero;
@@ -210,11 +205,10 @@ START_TEST(reducing_after_the_last_micro_batch_saves_reductions_only)
                                 1e-9 * last);
     }
 }
-END_TEST
 
 /* ... at the price of whole gradients, in the type they are reduced in. One micro-batch has nothing
  * to add up. */
-START_TEST(gradients_added_up_are_whole)
+TEST(gradients_added_up_are_whole)
 {
     static const char *const batch[] = {"layout.global_batch=16", "layout.global_batch=48"};
     for (int k = 0; k < 2; k++) {
@@ -225,10 +219,9 @@ START_TEST(gradients_added_up_are_whole)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* DeepSpeed all-reduces the buckets of ZeRO-1 and -2 and gathers parameters all the same: 3 X. */
-START_TEST(all_reduced_shards_move_three_times_the_parameters)
+TEST(all_reduced_shards_move_three_times_the_parameters)
 {
     static const char *const zero[] = {"layout.zero=1", "layout.zero=2"};
     for (int i = 0; i < 2; i++) {
@@ -238,11 +231,10 @@ START_TEST(all_reduced_shards_move_three_times_the_parameters)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* What the presets of stacks move for three micro-batches, in X: 16-bit gathers, and reductions in
  * the type that each stack reduces in. */
-START_TEST(presets_move_what_their_stacks_move)
+TEST(presets_move_what_their_stacks_move)
 {
     static const struct {
         const char *preset, *zero;
@@ -263,10 +255,9 @@ START_TEST(presets_move_what_their_stacks_move)
                       "%s, %s: %.9g X", rows[i].preset, rows[i].zero, bytes / x);
     }
 }
-END_TEST
 
 /* Sharded gradients have no place to wait: without overlap each bucket stops the backward. */
-START_TEST(without_overlap_sharded_gradients_stop_the_backward)
+TEST(without_overlap_sharded_gradients_stop_the_backward)
 {
     static const char *const zero[] = {"layout.zero=2", "layout.zero=3"};
     for (int i = 0; i < 2; i++) {
@@ -284,11 +275,10 @@ START_TEST(without_overlap_sharded_gradients_stop_the_backward)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* ---- both executors ---- */
 
-START_TEST(executors_agree_on_sharded_layouts)
+TEST(executors_agree_on_sharded_layouts)
 {
     static const char *const layouts[][5] = {
         {"layout.zero=3", "framework.prefetch=3", "layout.global_batch=48"},
@@ -317,11 +307,10 @@ START_TEST(executors_agree_on_sharded_layouts)
         quick_run_free(&b);
     }
 }
-END_TEST
 
 /* Messages that block, no host time that would take up waits, sequence parallelism, hybrid
  * sharding, nothing gathered ahead: an operation never has to wait for more than it can name. */
-START_TEST(every_schedule_runs_under_every_stage)
+TEST(every_schedule_runs_under_every_stage)
 {
     static const char tight[] =
         "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
@@ -349,12 +338,5 @@ START_TEST(every_schedule_runs_under_every_stage)
         }
     }
 }
-END_TEST
 
-TY_SUITE("sharding", one_plus_prefetch_units_exist_whole, prefetch_trades_memory_for_time,
-         keeping_parameters_after_the_forward_saves_a_gather, one_reduction_is_under_way_at_a_time,
-         a_pass_waits_for_the_reductions_of_the_last,
-         reducing_after_the_last_micro_batch_saves_reductions_only, gradients_added_up_are_whole,
-         all_reduced_shards_move_three_times_the_parameters, presets_move_what_their_stacks_move,
-         without_overlap_sharded_gradients_stop_the_backward, executors_agree_on_sharded_layouts,
-         every_schedule_runs_under_every_stage)
+TY_SUITE("sharding")

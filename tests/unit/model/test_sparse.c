@@ -10,7 +10,7 @@
 #define SHAPE "layers: 4\nhidden: 64\nheads: 4\nvocabulary: 100\n"
 #define MOE   SHAPE "experts: 16\nexperts_per_token: 4\n"
 
-START_TEST(what_must_fit_together_is_said_at_its_key)
+TEST(what_must_fit_together_is_said_at_its_key)
 {
     static const struct {
         const char *text, *message;
@@ -53,10 +53,9 @@ START_TEST(what_must_fit_together_is_said_at_its_key)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* Keys of experts may stay where a preset's model is made dense. */
-START_TEST(keys_that_say_nothing_may_be_blank)
+TEST(keys_that_say_nothing_may_be_blank)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -67,7 +66,6 @@ START_TEST(keys_that_say_nothing_may_be_blank)
     ck_assert(!ty_arch_has_experts(&c.arch, 3));
     model_case_release(&c);
 }
-END_TEST
 
 /* ---- latent attention ---- */
 
@@ -109,7 +107,7 @@ static double kept(const struct ty_units *units)
 
 /* DeepSeek-V2, section 2.1: r_q (h + 1 + a (d_n + d_r)) + h (r_kv + d_r) + r_kv (1 + a
  * (d_n + d_v)) + a d_v h; without a query latent h a (d_n + d_r) */
-START_TEST(a_latent_layer_has_the_parameters_of_its_matrices)
+TEST(a_latent_layer_has_the_parameters_of_its_matrices)
 {
     const double h = 7168, a = 128, rq = 1536, rkv = 512, dn = 128, dr = 64, dv = 128;
     const double kv = h * (rkv + dr) + rkv * (1 + a * (dn + dv)) + a * dv * h;
@@ -126,11 +124,10 @@ START_TEST(a_latent_layer_has_the_parameters_of_its_matrices)
     ck_assert_double_eq(ty_arch_layer_params(&c.arch), h * a * (dn + dr) + kv + rest);
     model_case_release(&c);
 }
-END_TEST
 
 /* Elements per token: two norms' inputs and outputs, latents before and after theirs; q and k as
  * made and as rotated, v, the core's output; three widths of the MLP. Logarithms of sums, 4 B. */
-START_TEST(a_latent_layer_keeps_latents_and_heads)
+TEST(a_latent_layer_keeps_latents_and_heads)
 {
     static struct model_case c;
     static struct ty_units units;
@@ -145,10 +142,9 @@ START_TEST(a_latent_layer_keeps_latents_and_heads)
     latent_case(&c, &units, "", "{global_batch: 32, recompute: norm}");
     ck_assert_double_eq(all - kept(&units), T * 2 * (2 * h + latents)); /* four norms */
 }
-END_TEST
 
 /* The products of a token: widths of queries and of values differ, and heads have no group. */
-START_TEST(a_latent_layer_works_on_expanded_heads)
+TEST(a_latent_layer_works_on_expanded_heads)
 {
     static struct model_case c;
     static struct ty_units units;
@@ -162,11 +158,10 @@ START_TEST(a_latent_layer_works_on_expanded_heads)
     ck_assert_double_eq(up->kernel[1].matmul.out, 128 * 256);
     ck_assert_double_eq(op_named(&units, "proj")->kernel[0].matmul.in, 128 * 128);
 }
-END_TEST
 
 /* Tensor ranks share heads, and have the matrices into the latents all. What they bring together is
  * latents: gradients of them without sequence parallelism, themselves with it. */
-START_TEST(tensor_ranks_bring_latents_together)
+TEST(tensor_ranks_bring_latents_together)
 {
     static struct model_case c;
     static struct ty_units units;
@@ -196,11 +191,10 @@ START_TEST(tensor_ranks_bring_latents_together)
         ck_assert_uint_eq(up->comms[TY_BEFORE_WGRAD].n, shared ? 2 : 0);
     }
 }
-END_TEST
 
 /* ---- sinks ---- */
 
-START_TEST(a_sink_is_a_number_for_each_head)
+TEST(a_sink_is_a_number_for_each_head)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -210,7 +204,6 @@ START_TEST(a_sink_is_a_number_for_each_head)
     ck_assert_double_eq(ty_arch_layer_params(&c.arch) - none, 4);
     model_case_release(&c);
 }
-END_TEST
 
 /* ---- published models ---- */
 
@@ -218,7 +211,7 @@ END_TEST
  * with and without the input embedding: publications do either. FLOPs per token of a training step
  * at 4096 tokens, 1e9, attention causal, which published TFLOP/s over tokens/s agree with within
  * 0.6 %. */
-START_TEST(presets_count_as_published)
+TEST(presets_count_as_published)
 {
     static const struct {
         const char *preset, *more;
@@ -257,11 +250,10 @@ START_TEST(presets_count_as_published)
         model_case_release(&c);
     }
 }
-END_TEST
 
 /* DeepSeek's own count in full: 280.2 from its TFLOP/s. mfu counts parameters instead of products,
  * the input embedding among them. */
-START_TEST(full_counts_are_by_active_parameters)
+TEST(full_counts_are_by_active_parameters)
 {
     struct model_case c;
     model_case_begin(&c, 1);
@@ -274,10 +266,5 @@ START_TEST(full_counts_are_by_active_parameters)
     ck_assert_uint_eq(c.arch.layers * (c.arch.kv_latent + c.arch.head_rope) * 2, 70272);
     model_case_release(&c);
 }
-END_TEST
 
-TY_SUITE("sparse", what_must_fit_together_is_said_at_its_key, keys_that_say_nothing_may_be_blank,
-         a_latent_layer_has_the_parameters_of_its_matrices, a_latent_layer_keeps_latents_and_heads,
-         a_latent_layer_works_on_expanded_heads, tensor_ranks_bring_latents_together,
-         a_sink_is_a_number_for_each_head, presets_count_as_published,
-         full_counts_are_by_active_parameters)
+TY_SUITE("sparse")

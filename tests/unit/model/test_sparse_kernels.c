@@ -15,7 +15,7 @@ static struct ty_kernel grouped(double groups, double rows, const double *group_
 }
 
 /* Anchor 8 of the issue that brought experts: a layer of one expert is the dense layer. */
-START_TEST(one_group_is_a_plain_product)
+TEST(one_group_is_a_plain_product)
 {
     const struct ty_cluster cluster = a100(1);
     for (enum ty_direction d = TY_FORWARD; d <= TY_WGRAD; d++) {
@@ -31,10 +31,9 @@ START_TEST(one_group_is_a_plain_product)
         ck_assert_double_eq(a.flops, b.flops);
     }
 }
-END_TEST
 
 /* Rows of a group fill tiles of 128 of their own. */
-START_TEST(a_group_pays_for_whole_tiles)
+TEST(a_group_pays_for_whole_tiles)
 {
     static const double even[] = {256, 256}, uneven[] = {1, 511}, none[] = {0, 512};
     const struct ty_cluster cluster = a100(1);
@@ -49,11 +48,10 @@ START_TEST(a_group_pays_for_whole_tiles)
     ck_assert_double_eq(seconds[0], seconds[1]);
     assert_near(seconds[2], 5.0 / 4 * seconds[0], 1e-12);
 }
-END_TEST
 
 /* 8 bytes a weight where it is added in 32 bit, 2 where it is only written: products of experts do
  * not hide them all, a plain one does. */
-START_TEST(short_weight_gradients_wait_for_what_they_write)
+TEST(short_weight_gradients_wait_for_what_they_write)
 {
     struct ty_cluster cluster = a100(1);
     const double weights = 4096.0 * 4096;
@@ -74,10 +72,9 @@ START_TEST(short_weight_gradients_wait_for_what_they_write)
         assert_near(adds - writes + 1, 1 + 1.05 * 0.5 * rows[i].bytes * weights / 2039e9, 1e-12);
     }
 }
-END_TEST
 
 /* The ramp of a product in fp8 is its own. */
-START_TEST(tiles_in_fp8_have_a_ramp_of_their_own)
+TEST(tiles_in_fp8_have_a_ramp_of_their_own)
 {
     struct ty_cluster cluster = a100(1);
     cluster.gpu.peak[TY_DTYPE_FP8] = 2 * cluster.gpu.peak[TY_DTYPE_BF16];
@@ -91,13 +88,12 @@ START_TEST(tiles_in_fp8_have_a_ramp_of_their_own)
         ty_gemm_cost(&cluster.gpu, TY_DTYPE_FP8, TY_FORWARD, 1, 8192, 8192, k).seconds;
     assert_near(ramp, plain * (k + 700) / k, 1e-12);
 }
-END_TEST
 
 /* ---- attention ---- */
 
 /* DeepSeek-V3: keys of 128 and 64 with positions, values of 128. Of the five products of a backward
  * three are as wide as keys. */
-START_TEST(values_may_be_narrower_than_keys)
+TEST(values_may_be_narrower_than_keys)
 {
     const struct ty_cluster cluster = a100(1);
     const struct ty_kernel kernel = {.op = TY_OPERATOR_ATTENTION,
@@ -116,14 +112,13 @@ START_TEST(values_may_be_narrower_than_keys)
                 2 * pairs * (3 * 192 + 2 * 128), 1e-12);
     ck_assert_double_eq(ty_kernel_bytes(&cluster.gpu, &kernel), 2 * 4096 * 128 * 2 * (192.0 + 128));
 }
-END_TEST
 
 /* ---- elementwise ---- */
 
 /* Rows of the published trace of DeepSeek-V3: 4096 tokens, of which 30147 came to a rank that has
  * 32768 of their copies, 192 us to the experts in fp8 and 318 us back in 16 bit. 1 %: rounding of
  * the shares. Going backward each is the other. */
-START_TEST(rows_are_moved_by_their_bytes)
+TEST(rows_are_moved_by_their_bytes)
 {
     struct ty_cluster cluster = a100(1);
     cluster.gpu.kernel_overhead = 0;
@@ -145,12 +140,11 @@ START_TEST(rows_are_moved_by_their_bytes)
     kernel.permute.rows = kernel.permute.tokens = 0; /* to experts that nobody asks */
     ck_assert_double_eq(ty_kernel_cost(&cluster.gpu, &kernel, TY_FORWARD).seconds, 0);
 }
-END_TEST
 
 /* ---- measured ---- */
 
 /* Kernels of experts and of latent attention: columns of their own, and a row for all kernels. */
-START_TEST(rows_of_sparse_models_are_found)
+TEST(rows_of_sparse_models_are_found)
 {
     static const double uneven[] = {1, 1023};
     struct ty_arena arena = {0};
@@ -193,9 +187,5 @@ START_TEST(rows_of_sparse_models_are_found)
     assert_near(us(ty_kernel_cost(&cluster.gpu, &groups, TY_FORWARD).seconds), 100 * 9.0 / 8, 1e-9);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("sparse_kernels", one_group_is_a_plain_product,
-         short_weight_gradients_wait_for_what_they_write, tiles_in_fp8_have_a_ramp_of_their_own,
-         a_group_pays_for_whole_tiles, values_may_be_narrower_than_keys,
-         rows_are_moved_by_their_bytes, rows_of_sparse_models_are_found)
+TY_SUITE("sparse_kernels")

@@ -96,7 +96,7 @@ static void demand(const struct ty_units *units, const char *name, double q, dou
 }
 
 /* M, K and N differ, and so do the products of a layer. */
-START_TEST(every_product_moves_what_its_formula_says)
+TEST(every_product_moves_what_its_formula_says)
 {
     struct quick_run run = quick_run(gpt, NULL, NULL);
     const double M = 70560.0 * 16, h = 705600, f = 1411200;
@@ -128,7 +128,6 @@ START_TEST(every_product_moves_what_its_formula_says)
     }
     quick_run_free(&run);
 }
-END_TEST
 
 /* Elements over h that the products of a layer move. */
 static double of_layer(const struct ty_units *units, double h, double q, double d)
@@ -142,7 +141,7 @@ static double of_layer(const struct ty_units *units, double h, double q, double 
     return sum / h;
 }
 
-START_TEST(a_layer_of_gpt_moves_what_the_closed_forms_say)
+TEST(a_layer_of_gpt_moves_what_the_closed_forms_say)
 {
     struct quick_run run = quick_run(gpt, NULL, SETS("model.ffn=2822400"));
     const double T = 70560.0 * 16, h = 705600;
@@ -160,10 +159,9 @@ START_TEST(a_layer_of_gpt_moves_what_the_closed_forms_say)
     }
     quick_run_free(&run);
 }
-END_TEST
 
 /* Handbook of the schemes, section 4: elements over h at h = 12,288, of 8 and 64 ranks. */
-START_TEST(a_layer_of_gpt3_moves_what_the_table_says)
+TEST(a_layer_of_gpt3_moves_what_the_table_says)
 {
     static const struct {
         enum ty_tensor_scheme scheme;
@@ -190,7 +188,6 @@ START_TEST(a_layer_of_gpt3_moves_what_the_table_says)
     }
     quick_run_free(&run);
 }
-END_TEST
 
 /* ---- what a program moves ---- */
 
@@ -224,7 +221,7 @@ static void demand_sent(double got, double formula)
 
 /* Layer norms besides: 2D sums of x and x^2 over rows, forward and backward, scale and shift over
  * columns; 3D both sums at once, scale and shift over two groups. */
-START_TEST(programs_move_what_their_lists_say)
+TEST(programs_move_what_their_lists_say)
 {
     static const char *const four[] = {"cluster.gpus_per_node=4"};
     static const char *const rows[] = {"tp row", NULL}, *const columns[] = {"tp column", NULL};
@@ -250,10 +247,9 @@ START_TEST(programs_move_what_their_lists_say)
                                        E * 2 * 2 * 2 * 2 * (q - 1) / q * M / (q * q) +
                                        E * 4 * 2 * (q - 1) / q * h / q);
 }
-END_TEST
 
 /* Of a layer 12 h^2 / p, of d grids 12 h^2 / q^2, over two replicas (16-bit gradients). */
-START_TEST(replicas_share_what_a_rank_has)
+TEST(replicas_share_what_a_rank_has)
 {
     static const char *const data[] = {"dp", NULL};
     static const struct {
@@ -276,12 +272,11 @@ START_TEST(replicas_share_what_a_rank_has)
         demand_sent(3 * bytes, E * (12 * h * h + norms) / rows[i].parts);
     }
 }
-END_TEST
 
 /* ---- shapes and memory ---- */
 
 /* Products at their real shapes: all FLOPs of a product are there, on q^2 d or q^3 ranks. */
-START_TEST(products_are_as_large_as_their_blocks)
+TEST(products_are_as_large_as_their_blocks)
 {
     struct quick_run run = quick_run(gpt, NULL, NULL);
     const double M = 70560.0 * 16, K = 705600, N = 1411200;
@@ -300,7 +295,6 @@ START_TEST(products_are_as_large_as_their_blocks)
     }
     quick_run_free(&run);
 }
-END_TEST
 
 static double kept(const struct ty_units *units, const char *name)
 {
@@ -313,7 +307,7 @@ static double kept(const struct ty_units *units, const char *name)
     return sum / E;
 }
 
-START_TEST(memory_is_that_of_the_table)
+TEST(memory_is_that_of_the_table)
 {
     struct quick_run run = quick_run(gpt, NULL, NULL);
     const double M = 70560.0 * 16, h = 705600, f = 1411200, all = 4 * h * h + 2 * h * f;
@@ -340,13 +334,12 @@ START_TEST(memory_is_that_of_the_table)
     }
     quick_run_free(&run);
 }
-END_TEST
 
 /* ---- ranks ---- */
 
 /* Stride and size of groups among tensor ranks: 2.5D j + q (i + q k); 3D output groups side by
  * side, q apart the input groups. */
-START_TEST(groups_are_those_of_the_libraries)
+TEST(groups_are_those_of_the_libraries)
 {
     static const struct {
         int scheme;
@@ -384,10 +377,5 @@ START_TEST(groups_are_those_of_the_libraries)
         }
     }
 }
-END_TEST
 
-TY_SUITE("tensor_schemes", every_product_moves_what_its_formula_says,
-         a_layer_of_gpt_moves_what_the_closed_forms_say, a_layer_of_gpt3_moves_what_the_table_says,
-         programs_move_what_their_lists_say, replicas_share_what_a_rank_has,
-         products_are_as_large_as_their_blocks, memory_is_that_of_the_table,
-         groups_are_those_of_the_libraries)
+TY_SUITE("tensor_schemes")

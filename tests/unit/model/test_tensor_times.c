@@ -26,7 +26,7 @@ static void demand_equal(const char *const *sets, const char *const *others)
     quick_run_free(&b);
 }
 
-START_TEST(one_grid_is_2d_and_one_rank_is_1d)
+TEST(one_grid_is_2d_and_one_rank_is_1d)
 {
     static const char *const more[] = {"layout.summa=gather", "layout.recompute=full",
                                        "schedule.name=zb-1p", "layout.zero=1"};
@@ -40,7 +40,6 @@ START_TEST(one_grid_is_2d_and_one_rank_is_1d)
         }
     }
 }
-END_TEST
 
 /* Steps of one product on the first rank: from its first block to its last result, the longest of
  * what comes before a step and after it, and one product. */
@@ -87,7 +86,7 @@ static ty_ps larger(ty_ps a, ty_ps b)
 
 /* A fill, the slowest of a step's parts as often as there are steps, a drain: two buffers hide the
  * others, be they blocks or products. */
-START_TEST(steps_last_as_long_as_the_slowest_of_their_parts)
+TEST(steps_last_as_long_as_the_slowest_of_their_parts)
 {
     static const char *const speeds[] = {"cluster.nvlink_bandwidth=20 TB/s",
                                          "cluster.nvlink_bandwidth=300 GB/s",
@@ -119,11 +118,10 @@ START_TEST(steps_last_as_long_as_the_slowest_of_their_parts)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Gradients of several grids leave the GPU once these have summed them up, with nobody else to
  * reduce them. */
-START_TEST(gradients_leave_when_grids_have_summed_them_up)
+TEST(gradients_leave_when_grids_have_summed_them_up)
 {
     struct quick_run q = quick_run(job, NULL,
                                    SETS("layout.tensor_scheme=2.5d", "layout.tensor=8",
@@ -144,10 +142,9 @@ START_TEST(gradients_leave_when_grids_have_summed_them_up)
     ck_assert_uint_gt(n, 0);
     quick_run_free(&q);
 }
-END_TEST
 
 /* As in one dimension, whose libraries pad it. */
-START_TEST(a_vocabulary_need_not_divide)
+TEST(a_vocabulary_need_not_divide)
 {
     struct quick_run odd = quick_run(job, NULL, SETS("model.vocabulary=50257")),
                      even = quick_run(job, NULL, SETS("model.vocabulary=50258"));
@@ -155,10 +152,9 @@ START_TEST(a_vocabulary_need_not_divide)
     quick_run_free(&odd);
     quick_run_free(&even);
 }
-END_TEST
 
 /* Gathers of input and weight beside each other, the product, the scatter: one after the other. */
-START_TEST(a_cube_gathers_multiplies_and_scatters)
+TEST(a_cube_gathers_multiplies_and_scatters)
 {
     struct quick_run q =
         quick_run("cluster: {preset: dgx-a100-80g, nodes: 1, nvlink_overlap_slowdown: 0}\n"
@@ -195,9 +191,8 @@ START_TEST(a_cube_gathers_multiplies_and_scatters)
     ck_assert_int_gt(scattered, 0);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(both_executors_agree)
+TEST(both_executors_agree)
 {
     static const char *const rows[][4] = {
         {"layout.tensor_scheme=2d", NULL, NULL},
@@ -214,9 +209,5 @@ START_TEST(both_executors_agree)
         quick_run_demand_same(job, SETS(rows[i][0], rows[i][1], rows[i][2], rows[i][3]));
     }
 }
-END_TEST
 
-TY_SUITE("tensor_times", one_grid_is_2d_and_one_rank_is_1d,
-         steps_last_as_long_as_the_slowest_of_their_parts,
-         gradients_leave_when_grids_have_summed_them_up, a_cube_gathers_multiplies_and_scatters,
-         a_vocabulary_need_not_divide, both_executors_agree)
+TY_SUITE("tensor_times")

@@ -296,7 +296,7 @@ static double flops(const struct alpa *a)
     return tokens * h * (96 * a->layers * h * (1 + 1024 / (6 * h)) + 6 * 51200);
 }
 
-START_TEST(alpas_plans_are_found_or_beaten)
+TEST(alpas_plans_are_found_or_beaten)
 {
     for (size_t i = 0; i < TY_COUNT(plans); i++) {
         const struct alpa *a = &plans[i];
@@ -331,6 +331,5 @@ START_TEST(alpas_plans_are_found_or_beaten)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-TY_SUITE("alpa", alpas_plans_are_found_or_beaten)
+TY_SUITE("alpa")

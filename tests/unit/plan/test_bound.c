@@ -63,7 +63,7 @@ static uint32_t ratios_of(const struct plan_case *row, bool fitting, uint32_t n,
     return known;
 }
 
-START_TEST(no_simulation_is_faster_than_its_bound)
+TEST(no_simulation_is_faster_than_its_bound)
 {
     for (size_t i = 0; i < TY_COUNT(plan_cases); i++) {
         const uint32_t n = suite_part(POINTS, 30);
@@ -71,7 +71,6 @@ START_TEST(no_simulation_is_faster_than_its_bound)
         ck_assert_uint_eq(ratios_of(&plan_cases[i], false, n, ratio), n);
     }
 }
-END_TEST
 
 static const struct plan_case grids[] = {
     {"13B on 64 GPUs",
@@ -85,7 +84,7 @@ static const struct plan_case grids[] = {
      {"layout.order=[tensor, context, data, pipeline]"}},
 };
 
-START_TEST(bounds_of_a_grid_lie_close_below_its_simulations)
+TEST(bounds_of_a_grid_lie_close_below_its_simulations)
 {
     for (size_t i = 0; i < TY_COUNT(grids); i++) {
         double ratio[121];
@@ -94,10 +93,9 @@ START_TEST(bounds_of_a_grid_lie_close_below_its_simulations)
         ck_assert_msg(ratio[n / 2] >= 0.95, "median %.4f", ratio[n / 2]);
     }
 }
-END_TEST
 
 /* Eight tensor ranks of a node have as many data groups, each with another GPU of every node. */
-START_TEST(reductions_count_whichever_gpus_of_a_node_they_are_between)
+TEST(reductions_count_whichever_gpus_of_a_node_they_are_between)
 {
     static const struct plan_case row = {
         "ZeRO-2 in a pipeline",
@@ -111,10 +109,9 @@ START_TEST(reductions_count_whichever_gpus_of_a_node_they_are_between)
     ck_assert_uint_eq(ratios_of(&row, true, 1, ratio), 1);
     ck_assert_msg(ratio[0] >= 0.95, "%.4f", ratio[0]);
 }
-END_TEST
 
 /* Of several steps each is bounded, and so is their mean. */
-START_TEST(a_bound_holds_for_several_steps)
+TEST(a_bound_holds_for_several_steps)
 {
     static const struct plan_case steps[] = {
         {"three steps",
@@ -140,10 +137,9 @@ START_TEST(a_bound_holds_for_several_steps)
         ck_assert_uint_eq(ratios_of(&steps[i], false, n, ratio), n);
     }
 }
-END_TEST
 
 /* What is drawn can be faster than its mean, and without a flush steps overlap. */
-START_TEST(where_nothing_is_known_there_is_no_bound)
+TEST(where_nothing_is_known_there_is_no_bound)
 {
     static const struct plan_case rows[] = {
         {"jitter",
@@ -167,9 +163,5 @@ START_TEST(where_nothing_is_known_there_is_no_bound)
         ck_assert_uint_eq(ratios_of(&rows[i], false, 4, ratio), 0);
     }
 }
-END_TEST
 
-TY_SUITE("bound", no_simulation_is_faster_than_its_bound,
-         bounds_of_a_grid_lie_close_below_its_simulations,
-         reductions_count_whichever_gpus_of_a_node_they_are_between,
-         a_bound_holds_for_several_steps, where_nothing_is_known_there_is_no_bound)
+TY_SUITE("bound")

@@ -57,7 +57,7 @@ static double slowly(const struct ty_chain *c, uint32_t from, uint32_t devices, 
     return best;
 }
 
-START_TEST(plans_are_the_best_of_all)
+TEST(plans_are_the_best_of_all)
 {
     static const struct ty_chain_scheme schemes[] = {{1}, {2}, {2}, {4}};
     uint32_t none = 0, unlike = 0;
@@ -99,6 +99,5 @@ START_TEST(plans_are_the_best_of_all)
     ck_assert_uint_lt(none, 30);
     ck_assert_uint_gt(unlike, 20);
 }
-END_TEST
 
-TY_SUITE("chain", plans_are_the_best_of_all)
+TY_SUITE("chain")

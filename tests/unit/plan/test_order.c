@@ -174,7 +174,7 @@ static struct ty_sched_shape shape_of(uint32_t k)
 }
 
 /* With few micro-batches and with many: beyond those of ty_sched_settled only counts grow. */
-START_TEST(an_order_is_known_as_its_slots_are)
+TEST(an_order_is_known_as_its_slots_are)
 {
     struct plan_made m;
     struct ty_plan_costs *costs;
@@ -198,6 +198,5 @@ START_TEST(an_order_is_known_as_its_slots_are)
     ty_plan_costs_free(costs);
     plan_drop(&m);
 }
-END_TEST
 
-TY_SUITE("order", an_order_is_known_as_its_slots_are)
+TY_SUITE("order")

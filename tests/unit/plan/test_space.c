@@ -59,7 +59,7 @@ static uint32_t count_usual(const struct ty_plan_space *space)
     return n;
 }
 
-START_TEST(the_grids_of_three_models_have_as_many_layouts_as_counted_elsewhere)
+TEST(the_grids_of_three_models_have_as_many_layouts_as_counted_elsewhere)
 {
     static const struct {
         const char *text;
@@ -87,7 +87,6 @@ START_TEST(the_grids_of_three_models_have_as_many_layouts_as_counted_elsewhere)
         drop(&m);
     }
 }
-END_TEST
 
 static void sets_of(const struct made *m, const struct ty_plan_point *p, char set[12][96])
 {
@@ -120,7 +119,7 @@ static void sets_of(const struct made *m, const struct ty_plan_point *p, char se
 }
 
 /* The stack included, which follows from the ZeRO stage where none is named. */
-START_TEST(a_point_is_the_run_file_with_its_values)
+TEST(a_point_is_the_run_file_with_its_values)
 {
     struct made m;
     make(&m, small, NULL, 0, NULL, 0);
@@ -152,9 +151,8 @@ START_TEST(a_point_is_the_run_file_with_its_values)
     ck_assert_uint_eq(stacks, 3);
     drop(&m);
 }
-END_TEST
 
-START_TEST(a_key_that_is_given_is_fixed_and_auto_opens_it)
+TEST(a_key_that_is_given_is_fixed_and_auto_opens_it)
 {
     static const char given[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
                                 "model: {preset: llama-13b}\n"
@@ -180,10 +178,9 @@ START_TEST(a_key_that_is_given_is_fixed_and_auto_opens_it)
     drop(&m);
     drop(&n);
 }
-END_TEST
 
 /* A grid of ranks asks something of the micro-batch, which comes after it. */
-START_TEST(grids_of_ranks_have_their_micro_batches)
+TEST(grids_of_ranks_have_their_micro_batches)
 {
     struct made m;
     bool grid = false;
@@ -204,10 +201,9 @@ START_TEST(grids_of_ranks_have_their_micro_batches)
     ck_assert(grid);
     drop(&m);
 }
-END_TEST
 
 /* As `sweep` would list them: every scheme and depth, those that `check` takes. */
-START_TEST(schemes_are_searched_where_that_is_asked_for)
+TEST(schemes_are_searched_where_that_is_asked_for)
 {
     static const char *const over[] = {"layout.tensor=1,8,16", "layout.tensor_scheme=auto",
                                        "layout.sequence_parallel=auto"};
@@ -244,10 +240,9 @@ START_TEST(schemes_are_searched_where_that_is_asked_for)
     ck_assert_uint_eq(m.space.n_points, 3); /* 2.5d with 1 and 4 grids, 2d */
     drop(&m);
 }
-END_TEST
 
 /* Orders that differ by axes of one rank alone are one. */
-START_TEST(orders_are_those_that_place_ranks_differently)
+TEST(orders_are_those_that_place_ranks_differently)
 {
     static const char *const over[] = {"layout.tensor=2",
                                        "layout.pipeline=4",
@@ -261,9 +256,8 @@ START_TEST(orders_are_those_that_place_ranks_differently)
     ck_assert_uint_eq(m.space.n_points, 6); /* of tensor, data and pipeline */
     drop(&m);
 }
-END_TEST
 
-START_TEST(what_cannot_be_is_said)
+TEST(what_cannot_be_is_said)
 {
     static const struct {
         const char *text, *over, *says;
@@ -288,9 +282,5 @@ START_TEST(what_cannot_be_is_said)
         drop(&m);
     }
 }
-END_TEST
 
-TY_SUITE("space", the_grids_of_three_models_have_as_many_layouts_as_counted_elsewhere,
-         a_point_is_the_run_file_with_its_values, a_key_that_is_given_is_fixed_and_auto_opens_it,
-         grids_of_ranks_have_their_micro_batches, schemes_are_searched_where_that_is_asked_for,
-         orders_are_those_that_place_ranks_differently, what_cannot_be_is_said)
+TY_SUITE("space")

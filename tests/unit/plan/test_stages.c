@@ -66,7 +66,7 @@ static void demand_true(const struct proposed *p, const char *yaml, const char *
 }
 
 /* A large vocabulary's logits: the last stage gets fewer layers. */
-START_TEST(layers_leave_the_stage_with_the_head)
+TEST(layers_leave_the_stage_with_the_head)
 {
     const char *const *sets = SETS("model.vocabulary=200000", "model.layers=16");
     struct proposed p = propose(small, sets, modes, 1);
@@ -76,7 +76,6 @@ START_TEST(layers_leave_the_stage_with_the_head)
     ck_assert_double_lt(p.found.step_s, p.even.figures.step_s);
     release(&p);
 }
-END_TEST
 
 /* Step time of a cut and counts; HUGE_VAL: it does not fit. */
 static double step_of(const char *reserve, uint32_t first, uint32_t a, uint32_t b)
@@ -95,7 +94,7 @@ static double step_of(const char *reserve, uint32_t first, uint32_t a, uint32_t 
 }
 
 /* Beside every cut into two and every count. */
-START_TEST(no_cut_and_no_count_is_better)
+TEST(no_cut_and_no_count_is_better)
 {
     static const char *const reserves[] = {"cluster.reserve=79.6 GB", "cluster.reserve=79.9 GB",
                                            "cluster.reserve=80.5 GB", "cluster.reserve=80.8 GB",
@@ -122,10 +121,9 @@ START_TEST(no_cut_and_no_count_is_better)
     ck_assert_uint_ge(mixed, 2);
     ck_assert_uint_eq(none, 1);
 }
-END_TEST
 
 /* Where neither none nor all layers will do, and with any order of passes. */
-START_TEST(every_schedule_has_proposals)
+TEST(every_schedule_has_proposals)
 {
     static const struct {
         const char *yaml, *schedule, *layers, *reserve;
@@ -153,10 +151,9 @@ START_TEST(every_schedule_has_proposals)
         release(&p);
     }
 }
-END_TEST
 
 /* Not for stages of two directions, nor for unlike layers on several chunks. */
-START_TEST(what_cannot_be_dealt_has_no_proposal)
+TEST(what_cannot_be_dealt_has_no_proposal)
 {
     struct proposed two = propose(small, SETS("schedule.name=dualpipe"), modes, 3);
     struct proposed unlike = propose(sparse, SETS("schedule.name=zb-v"), modes, 3);
@@ -165,7 +162,5 @@ START_TEST(what_cannot_be_dealt_has_no_proposal)
     release(&two);
     release(&unlike);
 }
-END_TEST
 
-TY_SUITE("stages", layers_leave_the_stage_with_the_head, no_cut_and_no_count_is_better,
-         every_schedule_has_proposals, what_cannot_be_dealt_has_no_proposal)
+TY_SUITE("stages")

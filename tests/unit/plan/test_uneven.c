@@ -79,7 +79,7 @@ static const char *const over[] = {"layout.pipeline=1,2,4", "layout.micro_batch=
                                    "layout.recompute=none,full"};
 
 /* Memory is short: counts between none and all are faster than all layouts of the space. */
-START_TEST(counts_beat_the_best_of_the_space)
+TEST(counts_beat_the_best_of_the_space)
 {
     struct made m;
     struct ty_plan_uneven out;
@@ -92,7 +92,6 @@ START_TEST(counts_beat_the_best_of_the_space)
     ck_assert_double_eq(step_of(&m, out.point, &out.stages), out.stages.step_s);
     drop(&m);
 }
-END_TEST
 
 /* The least of a point's cuts into two stages and counts of both, simulated. */
 static double best_cut(struct made *m, uint32_t point, uint32_t layers)
@@ -117,7 +116,7 @@ static double best_cut(struct made *m, uint32_t point, uint32_t layers)
 }
 
 /* Brute force over all partitions and counts finds nothing that is 1 % faster. */
-START_TEST(what_is_found_is_near_the_best_of_all_partitions)
+TEST(what_is_found_is_near_the_best_of_all_partitions)
 {
     static const char *const axes[] = {"layout.micro_batch=1,2", "layout.recompute=none,full",
                                        "schedule.name=gpipe,1f1b,zb-1p"};
@@ -150,10 +149,9 @@ START_TEST(what_is_found_is_near_the_best_of_all_partitions)
     }
     ck_assert_uint_ge(faster, 1);
 }
-END_TEST
 
 /* No more layouts than asked for, none when stopped, and none that cannot be faster. */
-START_TEST(it_ends_where_it_should)
+TEST(it_ends_where_it_should)
 {
     struct made m;
     struct ty_plan_uneven out;
@@ -168,11 +166,10 @@ START_TEST(it_ends_where_it_should)
     ck_assert(!out.found);
     drop(&m);
 }
-END_TEST
 
 /* Ten layers on six GPUs: no even number of stages is good, seven layers on four of them and three
  * on two are. */
-START_TEST(stages_of_different_width_beat_the_best_of_the_space)
+TEST(stages_of_different_width_beat_the_best_of_the_space)
 {
     static const char six[] =
         "cluster: {preset: dgx1-v100, nodes: 1, memory: 15 GiB}\n"
@@ -202,8 +199,5 @@ START_TEST(stages_of_different_width_beat_the_best_of_the_space)
     ck_assert_str_eq(ty_plan_uneven_value(&out, "layout", "stage_data"), "[4, 2]");
     drop(&m);
 }
-END_TEST
 
-TY_SUITE("uneven", counts_beat_the_best_of_the_space,
-         what_is_found_is_near_the_best_of_all_partitions, it_ends_where_it_should,
-         stages_of_different_width_beat_the_best_of_the_space)
+TY_SUITE("uneven")

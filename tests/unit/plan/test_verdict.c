@@ -38,7 +38,7 @@ static void demand_equal(const struct plan_case *row, struct plan_made *m,
     ty_config_drop(&config);
 }
 
-START_TEST(a_verdict_is_that_of_the_bill_to_the_byte)
+TEST(a_verdict_is_that_of_the_bill_to_the_byte)
 {
     for (size_t i = 0; i < TY_COUNT(plan_cases); i++) {
         struct plan_made m;
@@ -52,9 +52,8 @@ START_TEST(a_verdict_is_that_of_the_bill_to_the_byte)
         plan_drop(&m);
     }
 }
-END_TEST
 
-START_TEST(what_a_program_alone_knows_is_asked_of_it)
+TEST(what_a_program_alone_knows_is_asked_of_it)
 {
     static const struct plan_case uneven = {
         "uneven routing",
@@ -76,10 +75,9 @@ START_TEST(what_a_program_alone_knows_is_asked_of_it)
     ty_plan_costs_free(costs);
     plan_drop(&m);
 }
-END_TEST
 
 /* Pairs whose halves may take turns, and schedules without flush. */
-START_TEST(a_search_bills_what_a_program_alone_knows)
+TEST(a_search_bills_what_a_program_alone_knows)
 {
     static const struct plan_case rows[] = {
         {"woven pairs of dense stages",
@@ -114,11 +112,10 @@ START_TEST(a_search_bills_what_a_program_alone_knows)
         plan_drop(&m);
     }
 }
-END_TEST
 
 /* 16 bytes a parameter, and a GB of memory beside the GPUs: nothing fits, though all GPUs have
  * room. */
-START_TEST(what_overflows_a_host_does_not_fit)
+TEST(what_overflows_a_host_does_not_fit)
 {
     static const struct plan_case small = {
         "small hosts",
@@ -141,8 +138,5 @@ START_TEST(what_overflows_a_host_does_not_fit)
     ty_plan_tools_release(&tools);
     plan_drop(&m);
 }
-END_TEST
 
-TY_SUITE("verdict", a_verdict_is_that_of_the_bill_to_the_byte,
-         what_a_program_alone_knows_is_asked_of_it, a_search_bills_what_a_program_alone_knows,
-         what_overflows_a_host_does_not_fit)
+TY_SUITE("verdict")

@@ -14,7 +14,7 @@ static const char *name_of(const struct profile_case *c, uint32_t text)
     return ty_profile_text(c->profile, text);
 }
 
-START_TEST(kernels_are_kept_in_order_of_start_in_nanoseconds)
+TEST(kernels_are_kept_in_order_of_start_in_nanoseconds)
 {
     struct profile_case c;
     profile_of(
@@ -41,7 +41,6 @@ START_TEST(kernels_are_kept_in_order_of_start_in_nanoseconds)
     ck_assert_str_eq(name_of(&c, group->desc), "default_pg");
     profile_end(&c);
 }
-END_TEST
 
 /* Forward, its backward on autograd's thread, recomputation inside one, the optimizer. */
 static const char *const phases[] = {
@@ -73,7 +72,7 @@ static const char *const phases[] = {
     KERNEL("k_nobody", "130", "1", 7, 99),
 };
 
-START_TEST(phases_come_from_autograd)
+TEST(phases_come_from_autograd)
 {
     struct profile_case c;
     profile_of_events(&c, phases, TY_COUNT(phases));
@@ -113,7 +112,6 @@ START_TEST(phases_come_from_autograd)
     ck_assert_str_eq(ty_profile_line(name_of(&c, forward->values), 4, word, sizeof(word)), "");
     profile_end(&c);
 }
-END_TEST
 
 /* The forward of an operator, with so many others of its sequence number between them. */
 static uint32_t forward_behind(uint32_t n)
@@ -143,14 +141,13 @@ static uint32_t forward_behind(uint32_t n)
     return forward;
 }
 
-START_TEST(few_operators_of_one_sequence_number_are_looked_at)
+TEST(few_operators_of_one_sequence_number_are_looked_at)
 {
     ck_assert_uint_eq(forward_behind(900), 0);
     ck_assert_uint_eq(forward_behind(1100), TY_PROFILE_NONE);
 }
-END_TEST
 
-START_TEST(arguments_are_found_in_lists_too)
+TEST(arguments_are_found_in_lists_too)
 {
     uint64_t dim[TY_PROFILE_DIMS];
     static const char dims[] = "[[[4],[2,3]],[],[5,6,7]]";
@@ -163,9 +160,8 @@ START_TEST(arguments_are_found_in_lists_too)
     ck_assert_int_eq(ty_profile_dims(dims, 3, TY_PROFILE_NONE, dim), -1);
     ck_assert_int_eq(ty_profile_dims("", 0, TY_PROFILE_NONE, dim), -1);
 }
-END_TEST
 
-START_TEST(elements_of_a_list_are_those_of_its_tensors)
+TEST(elements_of_a_list_are_those_of_its_tensors)
 {
     static const char dims[] = "[[4,5],[[4,5],[7],[]],[],[18446744073709551615,2],[0,3]]";
     ck_assert_uint_eq(ty_profile_elements(dims, 0, 1), 20);
@@ -175,10 +171,9 @@ START_TEST(elements_of_a_list_are_those_of_its_tensors)
         ck_assert_uint_eq(ty_profile_elements(dims, i, 1), 0);
     }
 }
-END_TEST
 
 /* Steps that trainyard names as cut; others are whole, and who has none of that number stays so. */
-START_TEST(steps_that_are_not_whole_are_known)
+TEST(steps_that_are_not_whole_are_known)
 {
     struct profile_case c;
     profile_of(&c, "{\"traceEvents\": ["
@@ -192,10 +187,9 @@ START_TEST(steps_that_are_not_whole_are_known)
     ck_assert(rank->steps[1].number == 5 && rank->steps[1].cut);
     profile_end(&c);
 }
-END_TEST
 
 /* What versions of PyTorch write differently, and what does not matter. */
-START_TEST(what_does_no_harm_is_taken)
+TEST(what_does_no_harm_is_taken)
 {
     struct profile_case c;
     profile_of(
@@ -218,9 +212,5 @@ START_TEST(what_does_no_harm_is_taken)
     ck_assert_uint_eq(c.profile->ranks[0].n_overlaps, 1);
     profile_end(&c);
 }
-END_TEST
 
-TY_SUITE("profile", kernels_are_kept_in_order_of_start_in_nanoseconds, phases_come_from_autograd,
-         few_operators_of_one_sequence_number_are_looked_at, arguments_are_found_in_lists_too,
-         elements_of_a_list_are_those_of_its_tensors, steps_that_are_not_whole_are_known,
-         what_does_no_harm_is_taken)
+TY_SUITE("profile")

@@ -10,7 +10,7 @@
 
 #define BARE(extra) "{" extra "\"traceEvents\": [" KERNEL("k", "1", "1", 7, 1) "]}"
 
-START_TEST(ranks_come_from_the_file_then_its_name_then_the_order)
+TEST(ranks_come_from_the_file_then_its_name_then_the_order)
 {
     struct profile_case c;
     profile_begin(&c);
@@ -30,9 +30,8 @@ START_TEST(ranks_come_from_the_file_then_its_name_then_the_order)
     ck_assert(c.profile->world == 3 && !c.profile->world_told);
     profile_end(&c);
 }
-END_TEST
 
-START_TEST(times_of_files_count_from_the_earliest_base)
+TEST(times_of_files_count_from_the_earliest_base)
 {
     struct profile_case c;
     profile_begin(&c);
@@ -47,9 +46,8 @@ START_TEST(times_of_files_count_from_the_earliest_base)
     ck_assert_int_eq(c.profile->ranks[1].kernels[0].start_ns, 1700);
     profile_end(&c);
 }
-END_TEST
 
-START_TEST(files_of_one_rank_or_of_two_runs_are_refused)
+TEST(files_of_one_rank_or_of_two_runs_are_refused)
 {
     struct profile_case c;
     profile_begin(&c);
@@ -66,11 +64,10 @@ START_TEST(files_of_one_rank_or_of_two_runs_are_refused)
     refused(&c, "b.json: of rank 0, as is ");
     profile_end(&c);
 }
-END_TEST
 
 /* PyTorch numbers the groups of each rank: a thousand files, whose group "3" is another in each
  * two, whatever the order of its ranks. */
-START_TEST(groups_are_told_apart_by_their_ranks)
+TEST(groups_are_told_apart_by_their_ranks)
 {
     struct profile_case c;
     profile_begin(&c);
@@ -99,8 +96,5 @@ START_TEST(groups_are_told_apart_by_their_ranks)
     }
     profile_end(&c);
 }
-END_TEST
 
-TY_SUITE("profile_files", ranks_come_from_the_file_then_its_name_then_the_order,
-         times_of_files_count_from_the_earliest_base, files_of_one_rank_or_of_two_runs_are_refused,
-         groups_are_told_apart_by_their_ranks)
+TY_SUITE("profile_files")

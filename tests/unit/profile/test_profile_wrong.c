@@ -1,6 +1,7 @@
 /* test_profile_wrong.c - how PyTorch profiles are refused that are wrong, cut, or made to do
  * harm. */
 #include "tests/unit/profile_text.h"
+#include "tests/unit/suite.h"
 
 #define EVENT_OF(text) PROFILE_HEAD text PROFILE_TAIL
 
@@ -53,7 +54,7 @@ static const struct {
     {EVENT_OF("{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"ts\": 1}"), "dur: missing"},
 };
 
-START_TEST(a_wrong_file_is_refused_with_its_place)
+TESTS(a_wrong_file_is_refused_with_its_place, sizeof(wrong) / sizeof(wrong[0]))
 {
     struct profile_case c;
     profile_begin(&c);
@@ -62,9 +63,8 @@ START_TEST(a_wrong_file_is_refused_with_its_place)
     refused(&c, wrong[_i].said);
     profile_end(&c);
 }
-END_TEST
 
-START_TEST(a_file_cut_anywhere_is_refused)
+TEST(a_file_cut_anywhere_is_refused)
 {
     static const char text[] =
         PROFILE_HEAD OP("aten::mm", "1", "1", 1,
@@ -78,10 +78,9 @@ START_TEST(a_file_cut_anywhere_is_refused)
     }
     profile_end(&c);
 }
-END_TEST
 
 /* A megabyte of brackets must not cost a megabyte of stack. */
-START_TEST(deep_nesting_is_refused)
+TEST(deep_nesting_is_refused)
 {
     const size_t n = 1u << 20;
     char *text = malloc(n);
@@ -99,10 +98,9 @@ START_TEST(deep_nesting_is_refused)
     free(text);
     profile_end(&c);
 }
-END_TEST
 
 /* Ten thousand operators, each inside the one before. */
-START_TEST(deep_nesting_of_operators_is_refused)
+TEST(deep_nesting_of_operators_is_refused)
 {
     struct profile_case c;
     const size_t cap = 4u << 20;
@@ -122,7 +120,6 @@ START_TEST(deep_nesting_of_operators_is_refused)
     free(text);
     profile_end(&c);
 }
-END_TEST
 
 /* ---- compressed ---- */
 
@@ -136,7 +133,7 @@ static void write_gz(struct profile_case *c, const char *name, const char *text,
     ck_assert_int_eq(gzclose(gz), Z_OK);
 }
 
-START_TEST(a_compressed_file_is_read_and_a_damaged_one_refused)
+TEST(a_compressed_file_is_read_and_a_damaged_one_refused)
 {
     static const char text[] = PROFILE_HEAD KERNEL("k", "1", "1", 7, 1) PROFILE_TAIL;
     struct profile_case c;
@@ -157,10 +154,9 @@ START_TEST(a_compressed_file_is_read_and_a_damaged_one_refused)
     free(packed);
     profile_end(&c);
 }
-END_TEST
 
 /* Little that unpacks to much: blanks, one string without an end, a list of zeros. */
-START_TEST(a_bomb_is_refused_before_it_fills_memory)
+TEST(a_bomb_is_refused_before_it_fills_memory)
 {
     static char blanks[1u << 20];
     struct profile_case c;
@@ -188,30 +184,5 @@ START_TEST(a_bomb_is_refused_before_it_fills_memory)
     refused(&c, "a.json.gz: 200 times smaller than its content");
     profile_end(&c);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("profile_wrong");
-    TCase *all = tcase_create("profile_wrong");
-    tcase_set_timeout(all, 120);
-    const TTest *const tests[] = {
-        a_file_cut_anywhere_is_refused,
-        deep_nesting_is_refused,
-        deep_nesting_of_operators_is_refused,
-        a_compressed_file_is_read_and_a_damaged_one_refused,
-        a_bomb_is_refused_before_it_fills_memory,
-    };
-    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-        tcase_add_test(all, tests[i]);
-    }
-    tcase_add_loop_test(all, a_wrong_file_is_refused_with_its_place, 0,
-                        (int)(sizeof(wrong) / sizeof(wrong[0])));
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+TY_SUITE("profile_wrong")

@@ -54,7 +54,7 @@ static void check_rows(const struct rank *r)
     }
 }
 
-START_TEST(the_stream_that_computes_longest_is_the_compute_row)
+TEST(the_stream_that_computes_longest_is_the_compute_row)
 {
     struct rank r = {.n = 0};
     add(&r, 3, 0, 1000, TY_PROFILE_FORWARD);
@@ -67,9 +67,8 @@ START_TEST(the_stream_that_computes_longest_is_the_compute_row)
     ck_assert_uint_ne(r.item[0].row, r.item[2].row);
     ty_arena_release(&r.arena);
 }
-END_TEST
 
-START_TEST(a_microsecond_of_overlap_is_cut_and_more_is_another_row)
+TEST(a_microsecond_of_overlap_is_cut_and_more_is_another_row)
 {
     struct rank r = {.n = 0};
     add(&r, 7, 0, 10900, TY_PROFILE_FORWARD);
@@ -84,10 +83,9 @@ START_TEST(a_microsecond_of_overlap_is_cut_and_more_is_another_row)
     ck_assert_uint_eq(r.dropped, 0);
     ty_arena_release(&r.arena);
 }
-END_TEST
 
 /* Every GPU numbers its streams. */
-START_TEST(equal_streams_of_two_gpus_are_two_rows)
+TEST(equal_streams_of_two_gpus_are_two_rows)
 {
     struct rank r = {.n = 0};
     add(&r, 7, 0, 9000, TY_PROFILE_FORWARD);
@@ -103,9 +101,8 @@ START_TEST(equal_streams_of_two_gpus_are_two_rows)
     ck_assert_str_eq(r.names[r.item[1].row], "other (GPU 1, stream 7)");
     ty_arena_release(&r.arena);
 }
-END_TEST
 
-START_TEST(more_streams_than_rows_share_them_and_what_finds_none_is_counted)
+TEST(more_streams_than_rows_share_them_and_what_finds_none_is_counted)
 {
     struct rank r = {.n = 0};
     for (uint32_t s = 0; s < 10; s++) { /* one after the other */
@@ -119,9 +116,8 @@ START_TEST(more_streams_than_rows_share_them_and_what_finds_none_is_counted)
     ck_assert_uint_eq(r.dropped, 10 - TY_REPLAY_ROWS);
     ty_arena_release(&r.arena);
 }
-END_TEST
 
-START_TEST(passes_end_where_phases_change_and_at_pauses)
+TEST(passes_end_where_phases_change_and_at_pauses)
 {
     static const struct {
         int64_t start, end;
@@ -149,10 +145,5 @@ START_TEST(passes_end_where_phases_change_and_at_pauses)
     ck_assert_uint_eq(r.item[6].phase, TY_PHASE_OTHER);
     ty_arena_release(&r.arena);
 }
-END_TEST
 
-TY_SUITE("replay", the_stream_that_computes_longest_is_the_compute_row,
-         equal_streams_of_two_gpus_are_two_rows,
-         a_microsecond_of_overlap_is_cut_and_more_is_another_row,
-         more_streams_than_rows_share_them_and_what_finds_none_is_counted,
-         passes_end_where_phases_change_and_at_pauses)
+TY_SUITE("replay")

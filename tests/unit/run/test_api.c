@@ -10,7 +10,7 @@ static const char yaml[] = "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
                            "model: {preset: llama-7b, layers: 4, sequence: 512}\n"
                            "layout: {tensor: 2, pipeline: 2, global_batch: 8}\n";
 
-START_TEST(options_may_be_left_out)
+TEST(options_may_be_left_out)
 {
     struct quick_run q = quick_run(yaml, NULL, NULL);
     const struct ty_shown_run runs[] = {{.run = q.run, .name = "a"}, {.run = q.run, .name = "b"}};
@@ -32,10 +32,9 @@ START_TEST(options_may_be_left_out)
     ty_err_free(err);
     quick_run_free(&q);
 }
-END_TEST
 
 /* For a caller that has no files: a page in a browser, a program that makes run files. */
-START_TEST(a_text_takes_the_place_of_a_file_and_messages_call_it_by_its_name)
+TEST(a_text_takes_the_place_of_a_file_and_messages_call_it_by_its_name)
 {
     struct ty_err *err = ty_err_new();
     struct ty_config *config;
@@ -58,9 +57,8 @@ START_TEST(a_text_takes_the_place_of_a_file_and_messages_call_it_by_its_name)
     ck_assert_ptr_nonnull(strstr(ty_err_text(err), "by hand"));
     ty_err_free(err);
 }
-END_TEST
 
-START_TEST(messages_add_up_until_they_are_cleared)
+TEST(messages_add_up_until_they_are_cleared)
 {
     struct quick_run q = quick_run(yaml, NULL, NULL);
     struct ty_err *err = ty_err_new();
@@ -79,9 +77,8 @@ START_TEST(messages_add_up_until_they_are_cleared)
     ty_err_free(err);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(an_engine_that_there_is_not_leaves_the_run_as_it_was)
+TEST(an_engine_that_there_is_not_leaves_the_run_as_it_was)
 {
     struct quick_run q = quick_run(yaml, NULL, NULL);
     double before, after;
@@ -92,9 +89,8 @@ START_TEST(an_engine_that_there_is_not_leaves_the_run_as_it_was)
     ck_assert(before > 0 && before == after);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(a_word_ends_executions_and_what_they_are_made_of)
+TEST(a_word_ends_executions_and_what_they_are_made_of)
 {
     static const char *const engines[] = {"sweep", "events"};
     struct quick_run q = quick_run(yaml, NULL, NULL);
@@ -124,7 +120,6 @@ START_TEST(a_word_ends_executions_and_what_they_are_made_of)
     ty_err_free(err);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Not NULL, and nothing to look at. */
 #define POISON ((void *)(uintptr_t)1)
@@ -136,7 +131,7 @@ END_TEST
         ck_assert_ptr_null(out);                                                                   \
     } while (0)
 
-START_TEST(what_is_asked_too_early_is_refused_and_nothing_handed_out)
+TEST(what_is_asked_too_early_is_refused_and_nothing_handed_out)
 {
     struct quick_run q = quick_run(yaml, NULL, NULL);
     struct ty_run *run;
@@ -160,9 +155,8 @@ START_TEST(what_is_asked_too_early_is_refused_and_nothing_handed_out)
     ty_run_free(run);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(what_is_not_there_is_not_handed_out)
+TEST(what_is_not_there_is_not_handed_out)
 {
     static const char missing[] = "/nonexistent/file";
     static const char *const paths[] = {missing};
@@ -184,10 +178,9 @@ START_TEST(what_is_not_there_is_not_handed_out)
     REFUSED(ty_import_kineto(&import, &text, &other, NULL), text);
     ck_assert_ptr_null(other);
 }
-END_TEST
 
 /* Two halves share the time of their slot, and begin together. */
-START_TEST(passes_of_a_schedule_are_rows)
+TEST(passes_of_a_schedule_are_rows)
 {
     struct ty_schedule_passes *c;
     const struct ty_schedule_options alone = {.name = "1f1b", .pipeline = 2, .micro_batches = 2};
@@ -217,10 +210,9 @@ START_TEST(passes_of_a_schedule_are_rows)
     ty_schedule_passes_free(c);
     ty_schedule_passes_free(NULL);
 }
-END_TEST
 
 /* Of a model whose second half takes twice as long, cut into two stages or four: the same work. */
-START_TEST(stages_that_are_shared_are_parts_of_the_model)
+TEST(stages_that_are_shared_are_parts_of_the_model)
 {
     const struct ty_schedule_options two = {
         .name = "1f1b", .pipeline = 2, .micro_batches = 4, .stages = "1,2"};
@@ -242,20 +234,12 @@ START_TEST(stages_that_are_shared_are_parts_of_the_model)
     ck_assert_int_lt(ty_schedule_passes(&four, false, &other, NULL), 0);
     ck_assert_ptr_null(other);
 }
-END_TEST
 
-START_TEST(a_text_is_made_fit_to_be_shown_in_place)
+TEST(a_text_is_made_fit_to_be_shown_in_place)
 {
     char text[] = "a\x1b[2J\n\xFF\xC2\x9B.";
     ck_assert_ptr_eq(ty_text_plain(text), text);
     ck_assert_str_eq(text, "a?[2J\n??.");
 }
-END_TEST
 
-TY_SUITE("api", messages_add_up_until_they_are_cleared,
-         an_engine_that_there_is_not_leaves_the_run_as_it_was, options_may_be_left_out,
-         a_word_ends_executions_and_what_they_are_made_of,
-         what_is_asked_too_early_is_refused_and_nothing_handed_out, passes_of_a_schedule_are_rows,
-         stages_that_are_shared_are_parts_of_the_model, what_is_not_there_is_not_handed_out,
-         a_text_is_made_fit_to_be_shown_in_place,
-         a_text_takes_the_place_of_a_file_and_messages_call_it_by_its_name)
+TY_SUITE("api")

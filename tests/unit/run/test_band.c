@@ -84,7 +84,7 @@ static double step_of(const struct place *p, const char *const *sets, size_t n)
     return step;
 }
 
-START_TEST(a_term_is_what_a_run_with_the_value_moved_takes)
+TEST(a_term_is_what_a_run_with_the_value_moved_takes)
 {
     struct place p;
     enter(&p, "");
@@ -103,7 +103,6 @@ START_TEST(a_term_is_what_a_run_with_the_value_moved_takes)
     ck_assert_double_eq_tol(sum, 1, 1e-12);
     leave(&p);
 }
-END_TEST
 
 /* What draw d makes of the three values: correlated deviates times their errors. */
 static void draw(uint32_t d, char (*text)[64], const char **sets)
@@ -123,7 +122,7 @@ static void draw(uint32_t d, char (*text)[64], const char **sets)
 
 /* Nine of ten draws lie in the band; and of two layouts one is faster as often as is said, with the
  * same draw for both, for it is one machine. */
-START_TEST(bands_and_ties_are_what_draws_do)
+TEST(bands_and_ties_are_what_draws_do)
 {
     static const char *const other[] = {"layout.tensor=1"};
     const uint32_t n = suite_part(2000, 5);
@@ -150,11 +149,10 @@ START_TEST(bands_and_ties_are_what_draws_do)
     ck_assert_msg(fabs((double)faster / n - said) < 0.06, "%u of %u, said %g", faster, n, said);
     leave(&p);
 }
-END_TEST
 
 /* A run is as likely faster as slower than one like it, and a machine that is unknown alike for
  * both does not blur which is faster. */
-START_TEST(what_two_runs_share_does_not_hide_which_is_faster)
+TEST(what_two_runs_share_does_not_hide_which_is_faster)
 {
     struct place p;
     enter(&p, "");
@@ -169,9 +167,8 @@ START_TEST(what_two_runs_share_does_not_hide_which_is_faster)
     ck_assert(ty_band_faster(&shorter, &one, 0.05) > 2 * ty_band_faster(&one, &one, 0.05));
     leave(&p);
 }
-END_TEST
 
-START_TEST(a_value_is_not_moved_beyond_what_it_may_be)
+TEST(a_value_is_not_moved_beyond_what_it_may_be)
 {
     struct place p;
     enter(&p, "");
@@ -182,8 +179,5 @@ START_TEST(a_value_is_not_moved_beyond_what_it_may_be)
     ck_assert(near.key[2].up_s <= near.step_s && near.key[2].down_s > 1.05 * near.step_s);
     leave(&p);
 }
-END_TEST
 
-TY_SUITE("band", a_term_is_what_a_run_with_the_value_moved_takes, bands_and_ties_are_what_draws_do,
-         what_two_runs_share_does_not_hide_which_is_faster,
-         a_value_is_not_moved_beyond_what_it_may_be)
+TY_SUITE("band")

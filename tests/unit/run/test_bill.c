@@ -60,7 +60,7 @@ static double bill_item(const struct ty_bill *bill, const char *what)
 
 /* Two ways to the same sum: acquired and released bytes along the order of passes, and tensors
  * times how often they are held. Rounding only. */
-START_TEST(tensors_add_up_to_what_the_passes_hold)
+TEST(tensors_add_up_to_what_the_passes_hold)
 {
     static const char *const names[] = {
         "gpipe", "1f1b",    "interleaved", "bfs",       "zb-1p",   "zb-2p",     "zb-v",
@@ -105,10 +105,9 @@ START_TEST(tensors_add_up_to_what_the_passes_hold)
         }
     }
 }
-END_TEST
 
 /* 1F1B, stage 0 of 4: four micro-batches of eight layers. */
-START_TEST(a_tensor_is_held_in_every_layer_of_every_micro_batch)
+TEST(a_tensor_is_held_in_every_layer_of_every_micro_batch)
 {
     struct quick_run q = quick_run(small, NULL, SETS("layout.micro_batch=2"));
     struct ty_bill bill;
@@ -128,11 +127,10 @@ START_TEST(a_tensor_is_held_in_every_layer_of_every_micro_batch)
     ck_assert_double_eq(part_B(&bill, "logits"), tokens * 2 * 32000);
     quick_run_free(&q);
 }
-END_TEST
 
 /* What is named is so many times what one of them has, and was made when the bill says: stage s of
  * 4 holds 4 - s micro-batches in 1F1B, and layers run backward from the last. */
-START_TEST(the_bill_says_of_each_tensor_how_much_and_since_when)
+TEST(the_bill_says_of_each_tensor_how_much_and_since_when)
 {
     struct quick_run q = quick_run(small, NULL, SETS("layout.global_batch=256"));
     for (uint32_t s = 0; s < 4; s++) {
@@ -156,10 +154,9 @@ START_TEST(the_bill_says_of_each_tensor_how_much_and_since_when)
     ck_assert_uint_eq(ty_run_held_since(q.run, 0, &bill)->mb, 0);
     quick_run_free(&q);
 }
-END_TEST
 
 /* With everything recomputed, on the last stage, the loss is over before layers come back. */
-START_TEST(the_head_is_done_with_when_layers_are_recomputed)
+TEST(the_head_is_done_with_when_layers_are_recomputed)
 {
     struct quick_run q =
         quick_run(small, NULL, SETS("layout.recompute=full", "model.attention=unfused"));
@@ -170,9 +167,8 @@ START_TEST(the_head_is_done_with_when_layers_are_recomputed)
     ck_assert_double_eq(part_B(&bill, "attention probabilities"), 32.0 * 2048 * 2048 * 2);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(communicators_are_those_of_groups_that_exist)
+TEST(communicators_are_those_of_groups_that_exist)
 {
     static const struct {
         const char *set, *names;
@@ -198,10 +194,9 @@ START_TEST(communicators_are_those_of_groups_that_exist)
     ck_assert_double_eq(bill_item(&bill, "communicators"), 0);
     quick_run_free(&q);
 }
-END_TEST
 
 /* A V brings the last stage back to the first rank. */
-START_TEST(ends_on_one_rank_share_a_tied_matrix)
+TEST(ends_on_one_rank_share_a_tied_matrix)
 {
     struct ty_bill bill[2];
     double matrix = 0;
@@ -216,9 +211,8 @@ START_TEST(ends_on_one_rank_share_a_tied_matrix)
     }
     ck_assert_double_eq(bill_item(&bill[0], "weights") - bill_item(&bill[1], "weights"), matrix);
 }
-END_TEST
 
-START_TEST(the_verdict_is_tight_below_its_margin)
+TEST(the_verdict_is_tight_below_its_margin)
 {
     const double capacity = 1e9;
     const struct {
@@ -234,7 +228,6 @@ START_TEST(the_verdict_is_tight_below_its_margin)
         ck_assert_int_eq(ty_memory_verdict(bill.total_B, capacity), rows[i].verdict);
     }
 }
-END_TEST
 
 /* What a remedy promises comes true when it is typed: with --set, over the same file. */
 static void assert_remedies_hold(const char *zero)
@@ -282,7 +275,7 @@ static const struct ty_remedy *with_set(const struct ty_remedies *list, const ch
 
 /* GPipe holds all micro-batches: some GB too many. Parts of the optimizer that make room for them:
  * no more of it leaves than has to, and that is cheaper than all of it. */
-START_TEST(no_more_is_offloaded_than_has_to_be)
+TEST(no_more_is_offloaded_than_has_to_be)
 {
     static const char job[] =
         "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
@@ -310,11 +303,10 @@ START_TEST(no_more_is_offloaded_than_has_to_be)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
 /* 101B on a DGX-2: too much for the memory of the node, not for its drives, nor for all of its
  * memories together. */
-START_TEST(a_node_that_is_too_small_has_remedies)
+TEST(a_node_that_is_too_small_has_remedies)
 {
     static const char job[] =
         "cluster: {preset: dgx2-v100, nodes: 1}\n"
@@ -339,7 +331,6 @@ START_TEST(a_node_that_is_too_small_has_remedies)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Chunks are given for a schedule that needs them: 1F1B has one. */
 static const char in_pieces[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
@@ -347,7 +338,7 @@ static const char in_pieces[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
                                 "layout: {global_batch: 64, pipeline: 4}\n"
                                 "schedule: {name: bfs, chunks: 2}\n";
 
-START_TEST(a_remedy_of_another_schedule_says_all_of_it)
+TEST(a_remedy_of_another_schedule_says_all_of_it)
 {
     struct quick_run q = quick_run(in_pieces, NULL, SETS("run.steps=1"));
     struct ty_arena arena = {.head = NULL};
@@ -373,21 +364,19 @@ START_TEST(a_remedy_of_another_schedule_says_all_of_it)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(a_remedy_typed_gives_the_peak_it_promised)
+TEST(a_remedy_typed_gives_the_peak_it_promised)
 {
     assert_remedies_hold("layout.zero=0"); /* another stage has another default framework */
     assert_remedies_hold("layout.zero=1");
 }
-END_TEST
 
 static const char wide[] = "cluster: {preset: dgx-a100-80g, nodes: 32, memory: 24 GiB}\n"
                            "model: {preset: llama-65b, sequence: 2048}\n"
                            "layout: {global_batch: 2048, tensor: 2, pipeline: 8, zero: 1}\n";
 
 /* What is left out are pairs that promise less: what is found is as good. */
-START_TEST(of_large_runs_not_all_pairs_are_tried)
+TEST(of_large_runs_not_all_pairs_are_tried)
 {
     struct quick_run q = quick_run(wide, NULL, NULL);
     struct ty_arena arena = {.head = NULL};
@@ -400,7 +389,6 @@ START_TEST(of_large_runs_not_all_pairs_are_tried)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
 /* 3.6 GiB short; what its experts give before their last product is 4 GiB. */
 static const char sparse[] = "cluster: {preset: dgx-h100, nodes: 1, memory: 66 GiB}\n"
@@ -408,7 +396,7 @@ static const char sparse[] = "cluster: {preset: dgx-h100, nodes: 1, memory: 66 G
                              "layout: {global_batch: 64, micro_batch: 4, expert: 8}\n"
                              "run: {routing: \"dirichlet:0.5\"}\n";
 
-START_TEST(experts_run_again_where_that_is_enough)
+TEST(experts_run_again_where_that_is_enough)
 {
     struct quick_run q = quick_run(sparse, NULL, NULL);
     struct ty_arena arena = {.head = NULL};
@@ -423,14 +411,5 @@ START_TEST(experts_run_again_where_that_is_enough)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
-TY_SUITE("bill", tensors_add_up_to_what_the_passes_hold,
-         a_tensor_is_held_in_every_layer_of_every_micro_batch,
-         the_bill_says_of_each_tensor_how_much_and_since_when,
-         the_head_is_done_with_when_layers_are_recomputed,
-         communicators_are_those_of_groups_that_exist, ends_on_one_rank_share_a_tied_matrix,
-         the_verdict_is_tight_below_its_margin, a_remedy_of_another_schedule_says_all_of_it,
-         a_remedy_typed_gives_the_peak_it_promised, no_more_is_offloaded_than_has_to_be,
-         a_node_that_is_too_small_has_remedies, of_large_runs_not_all_pairs_are_tried,
-         experts_run_again_where_that_is_enough)
+TY_SUITE("bill")

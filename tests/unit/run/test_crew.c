@@ -33,7 +33,7 @@ static void twice(const struct ty_crew *crew, void *arg)
     }
 }
 
-START_TEST(each_piece_is_done_once_before_all_meet_again)
+TEST(each_piece_is_done_once_before_all_meet_again)
 {
     for (uint32_t members = 1; members <= 4; members++) {
         for (uint32_t jobs = 0; jobs <= 3; jobs++) {
@@ -45,7 +45,6 @@ START_TEST(each_piece_is_done_once_before_all_meet_again)
         }
     }
 }
-END_TEST
 
 static void once(const struct ty_crew *crew, void *arg)
 {
@@ -56,14 +55,13 @@ static void once(const struct ty_crew *crew, void *arg)
 
 /* Each thread of each member may have pieces in its hands: of what was left then, an eighth of what
  * each of them would get. */
-START_TEST(a_member_that_stops_stops_all)
+TEST(a_member_that_stops_stops_all)
 {
     struct work work = {.jobs = 2, .stops = true};
     crew_threads_play(4, once, &work);
     ck_assert_uint_ge(work.n_done, STOP_AT + 1);
     ck_assert_uint_le(work.n_done, STOP_AT + (N_PIECES - STOP_AT) / 8 + 4 * 2);
 }
-END_TEST
 
 static void tell_bits(const struct ty_crew *crew, void *arg)
 {
@@ -80,11 +78,10 @@ static void tell_bits(const struct ty_crew *crew, void *arg)
     }
 }
 
-START_TEST(bytes_that_are_combined_have_the_bits_of_all)
+TEST(bytes_that_are_combined_have_the_bits_of_all)
 {
     crew_threads_play(3, tell_bits, NULL);
 }
-END_TEST
 
 /* One of them has come upon something. */
 static void fall(const struct ty_crew *crew, void *arg)
@@ -96,13 +93,10 @@ static void fall(const struct ty_crew *crew, void *arg)
     ck_assert_str_eq(err.text, own < 0 ? "its own" : "");
 }
 
-START_TEST(a_failure_of_one_is_that_of_all_and_told_by_it)
+TEST(a_failure_of_one_is_that_of_all_and_told_by_it)
 {
     crew_threads_play(4, fall, NULL);
     ck_assert_int_eq(ty_crew_meet(NULL, TY_EINPUT), TY_EINPUT);
 }
-END_TEST
 
-TY_SUITE("crew", each_piece_is_done_once_before_all_meet_again, a_member_that_stops_stops_all,
-         bytes_that_are_combined_have_the_bits_of_all,
-         a_failure_of_one_is_that_of_all_and_told_by_it)
+TY_SUITE("crew")

@@ -54,7 +54,7 @@ static double percent(const char *line)
     return strtod(open + 1, NULL);
 }
 
-START_TEST(a_slow_gpu_costs_what_the_step_takes_less_without_it)
+TEST(a_slow_gpu_costs_what_the_step_takes_less_without_it)
 {
     const char *const slow = "cluster.exceptions=[gpu 5 at 80 %]";
     const double with = step_of(SETS(slow)), without = step_of(SETS("cluster.exceptions=none"));
@@ -70,10 +70,9 @@ START_TEST(a_slow_gpu_costs_what_the_step_takes_less_without_it)
     ck_assert_double_gt(strtod(line + strlen("computation on the critical path: "), NULL), 50);
     ty_text_free(text);
 }
-END_TEST
 
 /* Both are in everybody's way: repairing one gains nothing, repairing both what one costs alone. */
-START_TEST(of_two_equally_slow_gpus_neither_costs_anything_alone)
+TEST(of_two_equally_slow_gpus_neither_costs_anything_alone)
 {
     const char *const one = "cluster.exceptions=[gpu 5 at 80 %]";
     const char *const two = "cluster.exceptions=[gpu 5 at 80 %, gpu 2 at 80 %]";
@@ -88,9 +87,8 @@ START_TEST(of_two_equally_slow_gpus_neither_costs_anything_alone)
     ck_assert_ptr_nonnull(strstr(line, "repairing one leaves the others to wait for"));
     ty_text_free(text);
 }
-END_TEST
 
-START_TEST(spread_and_jitter_are_set_aside_one_by_one)
+TEST(spread_and_jitter_are_set_aside_one_by_one)
 {
     const char *const spread = "run.gpu_spread=3 %", *const jitter = "run.jitter=5 %";
     const double step = step_of(SETS(spread, jitter));
@@ -101,10 +99,9 @@ START_TEST(spread_and_jitter_are_set_aside_one_by_one)
                             100 * (1 - step_of(SETS(spread)) / step), 0.006);
     ty_text_free(text);
 }
-END_TEST
 
 /* The slow node holds a part of both stages here: everybody else waits for its ranks. */
-START_TEST(a_node_of_slower_gpus_is_named_with_its_ranks)
+TEST(a_node_of_slower_gpus_is_named_with_its_ranks)
 {
     const char *const slow = "cluster.exceptions=[node 1 with v100-sxm2-32g]";
     const char *const fp16 = "model.dtype=fp16";
@@ -119,9 +116,8 @@ START_TEST(a_node_of_slower_gpus_is_named_with_its_ranks)
     ck_assert_double_gt(strtod(line + strlen("computation on the critical path: "), NULL), 50);
     ty_text_free(text);
 }
-END_TEST
 
-START_TEST(a_node_of_faster_gpus_is_no_culprit)
+TEST(a_node_of_faster_gpus_is_no_culprit)
 {
     char *text = explain(SETS("cluster.exceptions=[node 0 with h100-sxm]"));
     const char *line = line_of(text, "  node 0 with h100-sxm  ");
@@ -129,10 +125,9 @@ START_TEST(a_node_of_faster_gpus_is_no_culprit)
     ck_assert_ptr_nonnull(strstr(line, "8 ranks: faster, and the step with them"));
     ty_text_free(text);
 }
-END_TEST
 
 /* What would help speeds all GPUs up, so a step of nothing but computation follows it to 1/1.1. */
-START_TEST(faster_gpus_are_faster_in_every_node)
+TEST(faster_gpus_are_faster_in_every_node)
 {
     char *text = explain(SETS("cluster.exceptions=[nodes 0-1 with h100-sxm]"));
     const char *line = line_of(text, "  GPUs 10 % faster  ");
@@ -143,10 +138,9 @@ START_TEST(faster_gpus_are_faster_in_every_node)
                             strtod(expected + strlen("critical path: "), NULL), 1);
     ty_text_free(text);
 }
-END_TEST
 
 /* Ranks on the node whose NIC it is, the rank behind a port, ranks on the nodes of a leaf. */
-START_TEST(ranks_behind_a_link_are_counted)
+TEST(ranks_behind_a_link_are_counted)
 {
     char *text = explain(SETS("cluster.exceptions=[nic 1.3 dead, nvlink 2 at 50 %]"));
     ck_assert_ptr_nonnull(strstr(line_of(text, "  nic 1.3 dead  "), "8 ranks"));
@@ -154,10 +148,9 @@ START_TEST(ranks_behind_a_link_are_counted)
         strstr(line_of(text, "  nvlink 2 at 50 %  "), "rank 2 (stage 0, tensor 0, data 1)"));
     ty_text_free(text);
 }
-END_TEST
 
 /* The rank with the largest factor, and its factor, whatever is given on top. */
-START_TEST(the_slowest_draw_is_named)
+TEST(the_slowest_draw_is_named)
 {
     const char *const spread = "run.gpu_spread=3 %", *const slow =
                                                          "cluster.exceptions=[gpu 0 at 50 %]";
@@ -177,9 +170,8 @@ START_TEST(the_slowest_draw_is_named)
     ty_text_free(text);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(at_most_eight_exceptions_are_run_without)
+TEST(at_most_eight_exceptions_are_run_without)
 {
     char *text = explain(SETS("cluster.exceptions=[gpu 0 at 99 %, gpu 1 at 98 %, gpu 2 at 97 %, "
                               "gpu 3 at 96 %, gpu 4 at 95 %, gpu 5 at 94 %, gpu 6 at 93 %, "
@@ -189,7 +181,6 @@ START_TEST(at_most_eight_exceptions_are_run_without)
     (void)line_of(text, "  the first 8 of 10 exceptions are listed");
     ty_text_free(text);
 }
-END_TEST
 
 #define EXPERTS                                                                                    \
     "model.experts=16", "model.experts_per_token=2", "model.expert_ffn=2048", "layout.expert=4",   \
@@ -197,7 +188,7 @@ END_TEST
         "framework.layer_floor=0 s"
 
 /* Against the same model with balanced routing; the rank with most rows is named. */
-START_TEST(uneven_routing_costs_what_a_balanced_one_saves)
+TEST(uneven_routing_costs_what_a_balanced_one_saves)
 {
     const double with = step_of(SETS(EXPERTS, "run.routing=zipf:1"));
     const double without = step_of(SETS(EXPERTS));
@@ -209,20 +200,12 @@ START_TEST(uneven_routing_costs_what_a_balanced_one_saves)
     ck_assert_ptr_nonnull(strstr(line, ", expert "));
     ty_text_free(text);
 }
-END_TEST
 
-START_TEST(where_all_are_alike_nobody_is_named)
+TEST(where_all_are_alike_nobody_is_named)
 {
     char *text = explain(SETS("run.seed=1"));
     ck_assert_ptr_null(strstr(text, "whom the others wait for"));
     ty_text_free(text);
 }
-END_TEST
 
-TY_SUITE("culprits", a_slow_gpu_costs_what_the_step_takes_less_without_it,
-         of_two_equally_slow_gpus_neither_costs_anything_alone,
-         spread_and_jitter_are_set_aside_one_by_one, a_node_of_slower_gpus_is_named_with_its_ranks,
-         a_node_of_faster_gpus_is_no_culprit, faster_gpus_are_faster_in_every_node,
-         ranks_behind_a_link_are_counted, the_slowest_draw_is_named,
-         at_most_eight_exceptions_are_run_without, uneven_routing_costs_what_a_balanced_one_saves,
-         where_all_are_alike_nobody_is_named)
+TY_SUITE("culprits")

@@ -158,7 +158,7 @@ static void demand(double found, double best)
                   best);
 }
 
-START_TEST(cuts_are_the_best_of_all)
+TEST(cuts_are_the_best_of_all)
 {
     uint32_t none = 0;
     for (uint32_t i = 0; i < 800; i++) {
@@ -172,10 +172,9 @@ START_TEST(cuts_are_the_best_of_all)
     ck_assert_uint_gt(none, 50);
     ck_assert_uint_lt(none, 600);
 }
-END_TEST
 
 /* Of equal layers all assignments of four modes. */
-START_TEST(counts_are_the_best_of_all_assignments)
+TEST(counts_are_the_best_of_all_assignments)
 {
     uint32_t some = 0;
     for (uint32_t i = 0; i < 400; i++) {
@@ -189,10 +188,9 @@ START_TEST(counts_are_the_best_of_all_assignments)
     }
     ck_assert_uint_gt(some, 100);
 }
-END_TEST
 
 /* Of equal layers over all cuts and all assignments; of unlike ones over runs. */
-START_TEST(cuts_and_counts_together_are_the_best_of_all)
+TEST(cuts_and_counts_together_are_the_best_of_all)
 {
     uint32_t some = 0;
     for (uint32_t i = 0; i < 200; i++) {
@@ -216,7 +214,6 @@ START_TEST(cuts_and_counts_together_are_the_best_of_all)
     }
     ck_assert_uint_gt(some, 100);
 }
-END_TEST
 
 /* Steps of the search, for layers of one kind: as deep as it may be. */
 static uint64_t steps_of(uint32_t layers, uint32_t stages, uint32_t modes, double share)
@@ -247,7 +244,7 @@ static uint64_t steps_of(uint32_t layers, uint32_t stages, uint32_t modes, doubl
     return out.steps;
 }
 
-START_TEST(more_equal_layers_are_no_more_work)
+TEST(more_equal_layers_are_no_more_work)
 {
     const uint64_t few = steps_of(32, 8, 1, 1), many = steps_of(126, 8, 1, 1);
     const uint64_t few_counted = steps_of(32, 8, 3, 0.5), many_counted = steps_of(126, 8, 3, 0.5);
@@ -255,7 +252,5 @@ START_TEST(more_equal_layers_are_no_more_work)
     ck_assert_msg(5 * many_counted <= 6 * few_counted, "%lu and %lu", (unsigned long)many_counted,
                   (unsigned long)few_counted);
 }
-END_TEST
 
-TY_SUITE("deal", cuts_are_the_best_of_all, counts_are_the_best_of_all_assignments,
-         cuts_and_counts_together_are_the_best_of_all, more_equal_layers_are_no_more_work)
+TY_SUITE("deal")

@@ -262,7 +262,7 @@ static bool reduces_late_or_gathers_one_ahead(const struct job *job, size_t step
 
 /* ---- tests ---- */
 
-START_TEST(to_overlap_is_never_slower)
+TEST(to_overlap_is_never_slower)
 {
     static const struct ladder ladders[] = {
         {.step = {"framework.overlap_grad_reduce=false", "framework.overlap_grad_reduce=true"},
@@ -280,7 +280,6 @@ START_TEST(to_overlap_is_never_slower)
     };
     climb(ladders, TY_COUNT(ladders), of_every_job, ROUNDING);
 }
-END_TEST
 
 /* Links, and how much is seen of collectives around kernels. */
 static const struct ladder collectives[] = {
@@ -299,11 +298,10 @@ static const struct ladder collectives[] = {
     {.step = {"cluster.collective_derate=1.5", "cluster.collective_derate=1"}},
 };
 
-START_TEST(a_faster_or_hidden_collective_is_never_slower)
+TEST(a_faster_or_hidden_collective_is_never_slower)
 {
     climb(collectives, TY_COUNT(collectives), has_a_quick_host, ROUNDING);
 }
-END_TEST
 
 static const struct ladder gpus[] = {
     {.step = {"cluster.peak_bf16=100 TFLOP/s", "cluster.peak_bf16=300 TFLOP/s",
@@ -314,13 +312,12 @@ static const struct ladder gpus[] = {
     {.step = {"cluster.derate=1.5", "cluster.derate=1"}},
 };
 
-START_TEST(a_faster_gpu_is_never_slower)
+TEST(a_faster_gpu_is_never_slower)
 {
     climb(gpus, TY_COUNT(gpus), has_an_order_and_a_quick_host, ROUNDING);
 }
-END_TEST
 
-START_TEST(a_faster_host_is_never_slower)
+TEST(a_faster_host_is_never_slower)
 {
     static const struct ladder ladders[] = {
         {.step = {"cluster.host_speed=0.5", "cluster.host_speed=1", "cluster.host_speed=2"}},
@@ -331,15 +328,11 @@ START_TEST(a_faster_host_is_never_slower)
     };
     climb(ladders, TY_COUNT(ladders), has_an_order, ROUNDING);
 }
-END_TEST
 
-START_TEST(where_the_host_sets_the_pace_they_only_move_what_it_needs)
+TEST(where_the_host_sets_the_pace_they_only_move_what_it_needs)
 {
     climb(collectives, TY_COUNT(collectives), has_an_order, REDRAWN);
     climb(gpus, TY_COUNT(gpus), has_an_order, REDRAWN);
 }
-END_TEST
 
-TY_SUITE("directions", to_overlap_is_never_slower, a_faster_or_hidden_collective_is_never_slower,
-         a_faster_gpu_is_never_slower, a_faster_host_is_never_slower,
-         where_the_host_sets_the_pace_they_only_move_what_it_needs)
+TY_SUITE("directions")

@@ -136,7 +136,7 @@ static bool demand_equal(const char *path, const struct drawn *d, uint64_t seed)
     return once;
 }
 
-START_TEST(reports_of_one_rank_for_all_are_those_of_all)
+TEST(reports_of_one_rank_for_all_are_those_of_all)
 {
     struct temp_dir dir;
     const uint64_t runs = suite_part(RUNS, 5);
@@ -149,7 +149,6 @@ START_TEST(reports_of_one_rank_for_all_are_those_of_all)
     ck_assert_uint_gt(once, runs / 8);
     temp_dir_remove(&dir);
 }
-END_TEST
 
 /* What a row of a sweep is made of, from a plan of all ranks or, `window`, of some. */
 static struct ty_run *folded(const struct ty_config *config, bool window, struct ty_err *err)
@@ -187,7 +186,7 @@ static void demand_same_figures(const struct ty_run *a, const struct ty_run *b, 
     }
 }
 
-START_TEST(a_window_of_ranks_tells_the_figures_of_all)
+TEST(a_window_of_ranks_tells_the_figures_of_all)
 {
     struct temp_dir dir;
     const uint64_t runs = suite_part(RUNS, 5);
@@ -218,7 +217,6 @@ START_TEST(a_window_of_ranks_tells_the_figures_of_all)
     ck_assert_uint_gt(windows, runs / 8);
     temp_dir_remove(&dir);
 }
-END_TEST
 
 /* What `fleet` is told by a run that was executed for numbers. */
 static char *fleet_of(const struct ty_run *run, struct ty_err *err)
@@ -249,7 +247,7 @@ static void demand_same_reports(struct ty_run *all, struct ty_run *some, uint64_
 }
 
 /* To the last bit, as sums are rounded as if every rank had come in its turn. */
-START_TEST(a_window_of_ranks_tells_the_reports_of_all)
+TEST(a_window_of_ranks_tells_the_reports_of_all)
 {
     struct temp_dir dir;
     const uint64_t runs = suite_part(RUNS, 5);
@@ -281,10 +279,9 @@ START_TEST(a_window_of_ranks_tells_the_reports_of_all)
     ck_assert_uint_gt(windows, runs / 8);
     temp_dir_remove(&dir);
 }
-END_TEST
 
 /* An outline says what a plan of all ranks does, and becomes one when it is executed. */
-START_TEST(an_outline_is_described_and_executed_as_a_plan_of_all)
+TEST(an_outline_is_described_and_executed_as_a_plan_of_all)
 {
     struct temp_dir dir;
     struct ty_err *err = ty_err_new();
@@ -314,10 +311,9 @@ START_TEST(an_outline_is_described_and_executed_as_a_plan_of_all)
     ty_err_free(err);
     temp_dir_remove(&dir);
 }
-END_TEST
 
 /* Single ranks are not to be had of such a run. */
-START_TEST(what_shows_single_ranks_says_that_it_needs_all)
+TEST(what_shows_single_ranks_says_that_it_needs_all)
 {
     struct temp_dir dir;
     struct ty_err *err = ty_err_new();
@@ -343,9 +339,5 @@ START_TEST(what_shows_single_ranks_says_that_it_needs_all)
     ty_err_free(err);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-TY_SUITE("equals", reports_of_one_rank_for_all_are_those_of_all,
-         a_window_of_ranks_tells_the_figures_of_all, a_window_of_ranks_tells_the_reports_of_all,
-         an_outline_is_described_and_executed_as_a_plan_of_all,
-         what_shows_single_ranks_says_that_it_needs_all)
+TY_SUITE("equals")

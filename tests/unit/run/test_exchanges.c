@@ -40,7 +40,7 @@ static struct ty_traffic_row sent(const struct quick_run *q, const char *group,
 }
 
 /* Groups of four nodes: a node has 16 experts, a rank 2, a group 8; two of eight are chosen. */
-START_TEST(bytes_are_those_of_copies)
+TEST(bytes_are_those_of_copies)
 {
     static const char *const ways[] = {"dispatch", "combine", "combine backward",
                                        "dispatch backward"};
@@ -58,10 +58,9 @@ START_TEST(bytes_are_those_of_copies)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Groups of 4 on half a node use no NIC; every other rank of 16 makes a group of 8 on two nodes. */
-START_TEST(groups_lie_where_the_grid_of_experts_puts_them)
+TEST(groups_lie_where_the_grid_of_experts_puts_them)
 {
     struct quick_run half = quick_run(RUN, "sweep", (const char *[]){"layout.expert=4", NULL});
     ck_assert(sent(&half, "ep", "dispatch").net_B <= 0);
@@ -73,7 +72,6 @@ START_TEST(groups_lie_where_the_grid_of_experts_puts_them)
     ck_assert_double_eq_tol(sent(&folded, "ep", "dispatch").nvlink_B / ROWS, 4 * 3 / 8.0, 1e-9);
     quick_run_free(&folded);
 }
-END_TEST
 
 /* Bytes of exchanges on the links that lead out of, or into, a node's NICs or all GPUs of it. */
 static double on_links(const struct quick_run *q, const struct ty_link_load *load,
@@ -98,7 +96,7 @@ static double on_links(const struct quick_run *q, const struct ty_link_load *loa
 /* Whatever leaves a node enters another, and links carry what ranks send. Messages of an all-to-all
  * that are played one by one have one rate for all, above that of a NIC, which is taken whole then:
  * no more than what is sent is counted there. */
-START_TEST(links_carry_what_ranks_send)
+TEST(links_carry_what_ranks_send)
 {
     static const char *const details[] = {"run.detail=flows", "run.detail=steps"};
     for (size_t i = 0; i < TY_COUNT(dispatchers) * TY_COUNT(details); i++) {
@@ -127,10 +125,9 @@ START_TEST(links_carry_what_ranks_send)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* Computation runs beside exchanges of passes that are woven; elsewhere it waits for them. */
-START_TEST(exchanges_beside_computation_take_longer)
+TEST(exchanges_beside_computation_take_longer)
 {
     static const char *const sets[] = {"layout.pipeline=2",
                                        "layout.expert=16",
@@ -165,10 +162,9 @@ START_TEST(exchanges_beside_computation_take_longer)
     ck_assert_double_eq_tol((double)(seconds[1] - seconds[0]) * 1e-12, cost.transfer_s, 1e-11);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Their kernels hold SMs, also where other collectives slow nothing down. */
-START_TEST(computation_lacks_the_sms_of_an_exchange)
+TEST(computation_lacks_the_sms_of_an_exchange)
 {
     static const char *const sets[] = {"layout.expert=16",
                                        "framework.dispatcher=deepep",
@@ -191,8 +187,5 @@ START_TEST(computation_lacks_the_sms_of_an_exchange)
     ck_assert_uint_gt(n, 0);
     quick_run_free(&q);
 }
-END_TEST
 
-TY_SUITE("exchanges", exchanges_beside_computation_take_longer,
-         computation_lacks_the_sms_of_an_exchange, bytes_are_those_of_copies,
-         groups_lie_where_the_grid_of_experts_puts_them, links_carry_what_ranks_send)
+TY_SUITE("exchanges")

@@ -50,7 +50,7 @@ static void job_free(struct job *j)
 
 /* ---- rings ---- */
 
-START_TEST(routes_are_those_of_the_platform)
+TEST(routes_are_those_of_the_platform)
 {
     struct job *node = JOB("platform=two-level"), *tree = JOB("platform=fat-tree");
     static const struct {
@@ -83,10 +83,9 @@ START_TEST(routes_are_those_of_the_platform)
     job_free(node);
     job_free(tree);
 }
-END_TEST
 
 /* 2 (n - 1) steps of the slowest hop: between nodes, or between leaves. */
-START_TEST(a_ring_of_256_takes_its_steps_times_the_slowest_hop)
+TEST(a_ring_of_256_takes_its_steps_times_the_slowest_hop)
 {
     static const struct {
         const char *platform;
@@ -109,7 +108,6 @@ START_TEST(a_ring_of_256_takes_its_steps_times_the_slowest_hop)
         }
     }
 }
-END_TEST
 
 /* When each member's message of a step has arrived. It leaves when the one before it, and the one
  * that it passes on, have. */
@@ -140,7 +138,7 @@ static void check_longest_paths(struct job *j)
     free(before);
 }
 
-START_TEST(with_sizes_that_differ_every_member_ends_with_its_longest_path)
+TEST(with_sizes_that_differ_every_member_ends_with_its_longest_path)
 {
     const char *platforms[] = {"platform=two-level", "platform=fat-tree"};
     for (size_t i = 0; i < TY_COUNT(platforms); i++) {
@@ -154,9 +152,8 @@ START_TEST(with_sizes_that_differ_every_member_ends_with_its_longest_path)
         job_free(even);
     }
 }
-END_TEST
 
-START_TEST(sizes_spread_as_far_as_they_are_told)
+TEST(sizes_spread_as_far_as_they_are_told)
 {
     struct job *j = JOB("jitter=0.1");
     uint64_t *bytes = explicit_ring_bytes(&j->spec), low = UINT64_MAX, high = 0;
@@ -173,12 +170,11 @@ START_TEST(sizes_spread_as_far_as_they_are_told)
     free(bytes);
     job_free(j);
 }
-END_TEST
 
 /* ---- on one NIC ---- */
 
 /* All rings cross from node to node at the same time: each gets 1 / k of the NIC. */
-START_TEST(hops_of_k_rings_over_one_nic_take_k_times_as_long)
+TEST(hops_of_k_rings_over_one_nic_take_k_times_as_long)
 {
     const char *words[] = {"rings=1", "rings=2", "rings=4", "rings=8"};
     for (uint32_t i = 0; i < TY_COUNT(words); i++) {
@@ -191,7 +187,6 @@ START_TEST(hops_of_k_rings_over_one_nic_take_k_times_as_long)
         job_free(j);
     }
 }
-END_TEST
 
 /* ---- a textbook fluid: all rates anew at every event (Bertsekas & Gallager 1992, 6.5.2) ---- */
 
@@ -349,7 +344,7 @@ static double fluid_run(const struct job *j)
 }
 
 /* Larger ones on two levels amplify picoseconds: which of two messages is first decides. */
-START_TEST(sizes_that_differ_on_shared_links_end_as_in_a_textbook_fluid)
+TEST(sizes_that_differ_on_shared_links_end_as_in_a_textbook_fluid)
 {
     struct job *jobs[] = {
         JOB("hosts=64", "rings=2", "jitter=0.1"),
@@ -365,12 +360,11 @@ START_TEST(sizes_that_differ_on_shared_links_end_as_in_a_textbook_fluid)
         job_free(jobs[i]);
     }
 }
-END_TEST
 
 /* ---- 1F1B ---- */
 
 /* Huang et al. 2019, Narayanan et al. 2019: p - 1 slots of ramp, of a forward and a backward. */
-START_TEST(a_pipeline_with_free_messages_takes_its_micro_batches_and_its_ramp)
+TEST(a_pipeline_with_free_messages_takes_its_micro_batches_and_its_ramp)
 {
     const char *sends[] = {"sends=1", "sends=4"};
     for (size_t i = 0; i < TY_COUNT(sends); i++) {
@@ -381,10 +375,9 @@ START_TEST(a_pipeline_with_free_messages_takes_its_micro_batches_and_its_ramp)
         job_free(j);
     }
 }
-END_TEST
 
 /* The first activation and the last gradient cross every boundary with nothing to hide behind. */
-START_TEST(messages_of_a_pipeline_cost_at_least_the_ramp_and_change_nothing_else)
+TEST(messages_of_a_pipeline_cost_at_least_the_ramp_and_change_nothing_else)
 {
     struct job *j = JOB("job=pipe", "micro_batches=1");
     const ty_ps message = 2 * US + (ty_ps)(33554432 / 300e9 * 1e12 + 0.5);
@@ -395,11 +388,10 @@ START_TEST(messages_of_a_pipeline_cost_at_least_the_ramp_and_change_nothing_else
     ck_assert_uint_eq(job_run(j), 32 * 3000 * US + 2 * (31 * bytes + 30 * 4 * US + 8 * US));
     job_free(j);
 }
-END_TEST
 
 /* Two stages, two micro-batches, messages longer than a forward: one after the other the second
  * activation arrives two messages after the first forward; side by side they share the port. */
-START_TEST(messages_of_a_gpu_go_one_by_one_or_side_by_side)
+TEST(messages_of_a_gpu_go_one_by_one_or_side_by_side)
 {
     const double latency_s = 4e-6, bytes_s = 33554432 / 25e9, f_s = 1e-3;
     for (int side_by_side = 0; side_by_side < 2; side_by_side++) {
@@ -417,13 +409,5 @@ START_TEST(messages_of_a_gpu_go_one_by_one_or_side_by_side)
         job_free(j);
     }
 }
-END_TEST
 
-TY_SUITE("explicit_jobs", routes_are_those_of_the_platform,
-         a_ring_of_256_takes_its_steps_times_the_slowest_hop,
-         with_sizes_that_differ_every_member_ends_with_its_longest_path,
-         sizes_spread_as_far_as_they_are_told, hops_of_k_rings_over_one_nic_take_k_times_as_long,
-         sizes_that_differ_on_shared_links_end_as_in_a_textbook_fluid,
-         a_pipeline_with_free_messages_takes_its_micro_batches_and_its_ramp,
-         messages_of_a_pipeline_cost_at_least_the_ramp_and_change_nothing_else,
-         messages_of_a_gpu_go_one_by_one_or_side_by_side)
+TY_SUITE("explicit_jobs")

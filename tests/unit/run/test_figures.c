@@ -13,7 +13,7 @@ static const char yaml[] = "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
                            "layout: {tensor: 2, pipeline: 2, global_batch: 8}\n"
                            "fleet: {tokens: 1e12, price: 2.5}\n";
 
-START_TEST(a_row_says_all_that_is_shown_of_it)
+TEST(a_row_says_all_that_is_shown_of_it)
 {
     for (uint32_t i = 0; i < ty_n_figures; i++) {
         const struct ty_figure_row *row = &ty_figure_table[i];
@@ -31,9 +31,8 @@ START_TEST(a_row_says_all_that_is_shown_of_it)
         ck_assert_msg(row->in[TY_IN_PAGE].at == 0 || row->in[TY_IN_JSON].at > 0, "row %u", i);
     }
 }
-END_TEST
 
-START_TEST(columns_that_are_asked_for_stand_behind_the_others)
+TEST(columns_that_are_asked_for_stand_behind_the_others)
 {
     const struct ty_figure_row *rows[TY_FIGURES_MAX];
     const uint32_t n = ty_figure_rows(TY_IN_SWEEP, rows);
@@ -43,9 +42,8 @@ START_TEST(columns_that_are_asked_for_stand_behind_the_others)
         ck_assert_int_le(rows[i - 1]->in[TY_IN_SWEEP].at, rows[i]->in[TY_IN_SWEEP].at);
     }
 }
-END_TEST
 
-START_TEST(json_and_the_library_have_the_same_figures)
+TEST(json_and_the_library_have_the_same_figures)
 {
     struct quick_run q = quick_run(yaml, NULL, NULL);
     struct ty_arena arena = {.head = NULL};
@@ -68,8 +66,5 @@ START_TEST(json_and_the_library_have_the_same_figures)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
-TY_SUITE("figures", a_row_says_all_that_is_shown_of_it,
-         columns_that_are_asked_for_stand_behind_the_others,
-         json_and_the_library_have_the_same_figures)
+TY_SUITE("figures")

@@ -66,22 +66,20 @@ static void check_apart(const char *engine, const char *const *sets)
     quick_run_free(&b);
 }
 
-START_TEST(jobs_on_nodes_of_their_own_are_each_as_alone)
+TEST(jobs_on_nodes_of_their_own_are_each_as_alone)
 {
     check_apart("sweep", NULL);
     check_apart("events", NULL);
     check_apart(NULL, NULL);
 }
-END_TEST
 
-START_TEST(and_so_are_their_draws)
+TEST(and_so_are_their_draws)
 {
     check_apart("sweep", SETS("run.jitter=5 %", "run.gpu_spread=3 %"));
     check_apart(NULL, SETS("run.jitter=5 %", "run.gpu_spread=3 %"));
 }
-END_TEST
 
-START_TEST(jobs_draw_different_numbers)
+TEST(jobs_draw_different_numbers)
 {
     struct quick_run q = quick_run(CLUSTER("8") MODEL "layout: {nodes: 0-1, global_batch: 32}\n"
                                                       "jobs: [{name: twin}]\n",
@@ -94,11 +92,10 @@ START_TEST(jobs_draw_different_numbers)
     }
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- shared NICs ---- */
 
-START_TEST(jobs_on_one_nic_slow_each_other_down)
+TEST(jobs_on_one_nic_slow_each_other_down)
 {
     struct quick_run both = quick_run(mixed, NULL, SETS("run.steps=3"));
     struct quick_run a = quick_run(mixed_first, NULL, SETS("run.steps=3"));
@@ -118,9 +115,8 @@ START_TEST(jobs_on_one_nic_slow_each_other_down)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
-START_TEST(twins_are_slowed_alike)
+TEST(twins_are_slowed_alike)
 {
     struct quick_run q =
         quick_run(CLUSTER("1") MODEL "layout: {gpus: 0-3, tensor: 4, global_batch: 32}\n"
@@ -133,9 +129,8 @@ START_TEST(twins_are_slowed_alike)
     ck_assert_double_eq(o->alone_s, q.run->jobs->own_alone_s);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(so_are_jobs_whose_collectives_are_messages)
+TEST(so_are_jobs_whose_collectives_are_messages)
 {
     check_apart(NULL, SETS("run.detail=steps"));
     struct quick_run q = quick_run(mixed, NULL, SETS("run.detail=steps"));
@@ -143,16 +138,14 @@ START_TEST(so_are_jobs_whose_collectives_are_messages)
     ck_assert_double_gt(q.figures.step_s, 1.02 * q.run->jobs->own_alone_s);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(with_a_nic_for_every_gpu_they_do_not)
+TEST(with_a_nic_for_every_gpu_they_do_not)
 {
     struct quick_run q = quick_run(mixed, NULL, SETS("cluster.nics_per_node=8"));
     ck_assert_double_eq(q.figures.step_s, q.run->jobs->own_alone_s);
     ck_assert_double_eq(other(&q, 0)->step_s, other(&q, 0)->alone_s);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- shared uplinks ---- */
 
@@ -177,16 +170,15 @@ static void check_sharing(const char *yaml, const char *const *sets, bool slower
     quick_run_free(&q);
 }
 
-START_TEST(jobs_below_the_same_leaves_divide_the_uplinks)
+TEST(jobs_below_the_same_leaves_divide_the_uplinks)
 {
     check_sharing(LEAVES("[0, 2]", "[1, 3]"), NULL, true);
     check_sharing(LEAVES("[0, 2]", "[1, 3]"), SETS("fabric.oversubscription=1"), false);
     check_sharing(LEAVES("0-1", "2-3"), NULL, false);
 }
-END_TEST
 
 /* The network is the cluster's, whatever the file of a job says. */
-START_TEST(all_jobs_have_the_run_files_network)
+TEST(all_jobs_have_the_run_files_network)
 {
     struct quick_run q =
         quick_run(LEAVES("[0, 2]", "[1, 3]"), "sweep", SETS("fabric.oversubscription=5"));
@@ -195,10 +187,9 @@ START_TEST(all_jobs_have_the_run_files_network)
     ck_assert_uint_eq(other(&q, 0)->run->lowered.fabric.n_links, q.run->lowered.fabric.n_links);
     quick_run_free(&q);
 }
-END_TEST
 
 /* One member of each gang for all, of all jobs. */
-START_TEST(jobs_fold_together_where_members_see_links_alike)
+TEST(jobs_fold_together_where_members_see_links_alike)
 {
     static const struct {
         const char *yaml;
@@ -233,7 +224,6 @@ START_TEST(jobs_fold_together_where_members_see_links_alike)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* What a program puts on every link, in all its steps: bytes[n_links]; with a timeline, how long
  * the link has anything to carry, at most: busy[n_links], ps. */
@@ -275,7 +265,7 @@ static double *bytes_of(const struct ty_program *p, const struct ty_timeline *t,
     return bytes;
 }
 
-START_TEST(no_byte_is_lost_and_no_link_carries_more_than_it_can)
+TEST(no_byte_is_lost_and_no_link_carries_more_than_it_can)
 {
     struct quick_run q = quick_run(mixed, NULL, SETS("run.steps=2"));
     const struct ty_program *p = q.run->all.program;
@@ -298,11 +288,10 @@ START_TEST(no_byte_is_lost_and_no_link_carries_more_than_it_can)
     free(b);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- steps of the others ---- */
 
-START_TEST(a_background_job_goes_on_until_the_first_is_done)
+TEST(a_background_job_goes_on_until_the_first_is_done)
 {
     static const char yaml[] =
         CLUSTER("1") MODEL "layout: {gpus: 0-3, tensor: 2, global_batch: 128, zero: 1}\n"
@@ -330,9 +319,8 @@ START_TEST(a_background_job_goes_on_until_the_first_is_done)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-START_TEST(three_jobs_and_twice_the_same_figures)
+TEST(three_jobs_and_twice_the_same_figures)
 {
     static const char yaml[] = CLUSTER("1") MODEL
         "layout: {gpus: 0-3, tensor: 2, global_batch: 32}\n"
@@ -353,9 +341,8 @@ START_TEST(three_jobs_and_twice_the_same_figures)
     quick_run_free(&again);
     quick_run_free(&two);
 }
-END_TEST
 
-START_TEST(figures_alone_are_those_of_the_whole_run)
+TEST(figures_alone_are_those_of_the_whole_run)
 {
     struct quick_run q = quick_run(mixed, NULL, NULL);
     struct ty_run *run = NULL;
@@ -366,13 +353,5 @@ START_TEST(figures_alone_are_those_of_the_whole_run)
     ty_run_free(run);
     quick_run_free(&q);
 }
-END_TEST
 
-TY_SUITE("jobs", jobs_on_nodes_of_their_own_are_each_as_alone, and_so_are_their_draws,
-         jobs_draw_different_numbers, jobs_on_one_nic_slow_each_other_down, twins_are_slowed_alike,
-         so_are_jobs_whose_collectives_are_messages, with_a_nic_for_every_gpu_they_do_not,
-         jobs_below_the_same_leaves_divide_the_uplinks, all_jobs_have_the_run_files_network,
-         jobs_fold_together_where_members_see_links_alike,
-         no_byte_is_lost_and_no_link_carries_more_than_it_can,
-         a_background_job_goes_on_until_the_first_is_done, three_jobs_and_twice_the_same_figures,
-         figures_alone_are_those_of_the_whole_run)
+TY_SUITE("jobs")

@@ -84,22 +84,20 @@ static uint32_t retype(const char *yaml, const char *const *sets)
     return n;
 }
 
-START_TEST(what_is_typed_takes_as_long_and_as_much_memory)
+TEST(what_is_typed_takes_as_long_and_as_much_memory)
 {
     ck_assert_uint_gt(retype(piped, SETS("run.seed=1")), 30);
     ck_assert_uint_gt(retype(sharded, SETS("run.seed=1")), 12);
 }
-END_TEST
 
-START_TEST(keys_that_were_given_are_given_anew)
+TEST(keys_that_were_given_are_given_anew)
 {
     ck_assert_uint_gt(
         retype(piped, SETS("layout.data=2", "schedule.name=interleaved", "schedule.chunks=2")), 30);
     ck_assert_uint_gt(retype(piped, SETS("layout.stage_layers=[4,4,5,3]", "run.steps=2")), 30);
 }
-END_TEST
 
-START_TEST(the_usual_steps_are_there)
+TEST(the_usual_steps_are_there)
 {
     struct found f = find(piped, SETS("run.seed=1"), 0);
     const char *const sets[] = {"layout.tensor=4",
@@ -121,10 +119,9 @@ START_TEST(the_usual_steps_are_there)
     ck_assert_str_eq(with(&f, "layout.tensor=4")->change.was[0], "2");
     release(&f);
 }
-END_TEST
 
 /* Half a micro-batch, a schedule for two chunks of one layer, or updates with stale weights. */
-START_TEST(what_cannot_be_is_not_offered)
+TEST(what_cannot_be_is_not_offered)
 {
     struct found f = find(piped, SETS("model.layers=4"), 0);
     ck_assert_ptr_null(with(&f, "layout.micro_batch=0"));
@@ -138,9 +135,8 @@ START_TEST(what_cannot_be_is_not_offered)
     ck_assert_ptr_null(with(&f, "schedule.name=gpipe"));
     release(&f);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_is_ranked_and_says_so)
+TEST(what_does_not_fit_is_ranked_and_says_so)
 {
     struct found f = find(piped, SETS("layout.global_batch=512", "layout.micro_batch=4"), 0);
     const struct ty_neighbour *gpipe = with(&f, "schedule.name=gpipe");
@@ -150,10 +146,9 @@ START_TEST(what_does_not_fit_is_ranked_and_says_so)
     ck_assert_int_ne(f.all.item[f.all.own].trial.verdict, TY_VERDICT_SHORT);
     release(&f);
 }
-END_TEST
 
 /* A large vocabulary's logits: the last stage should have fewer layers. */
-START_TEST(layers_leave_the_stage_that_all_wait_for)
+TEST(layers_leave_the_stage_that_all_wait_for)
 {
     struct found f = find(piped, SETS("model.vocabulary=96000"), 0);
     const struct ty_neighbour *moved = NULL;
@@ -178,9 +173,8 @@ START_TEST(layers_leave_the_stage_that_all_wait_for)
     }
     release(&f);
 }
-END_TEST
 
-START_TEST(threads_change_nothing)
+TEST(threads_change_nothing)
 {
     char *text[2];
     for (uint32_t i = 0; i < 2; i++) {
@@ -194,10 +188,9 @@ START_TEST(threads_change_nothing)
     ty_text_free(text[0]);
     ty_text_free(text[1]);
 }
-END_TEST
 
 /* Every rank of such a run draws its own durations: there is no fold, and thousands of ranks. */
-START_TEST(large_runs_are_tried_without_dice)
+TEST(large_runs_are_tried_without_dice)
 {
     if (!suite_whole()) {
         return;
@@ -212,10 +205,9 @@ START_TEST(large_runs_are_tried_without_dice)
     quick_run_free(&calm);
     release(&f);
 }
-END_TEST
 
 /* A run of which no member can stand for the others, and too many tasks for forty such runs. */
-START_TEST(of_runs_that_cannot_fold_only_some_are_tried)
+TEST(of_runs_that_cannot_fold_only_some_are_tried)
 {
     if (!suite_whole()) {
         return;
@@ -229,14 +221,13 @@ START_TEST(of_runs_that_cannot_fold_only_some_are_tried)
     ck_assert_uint_ge(f.all.n, 9);
     release(&f);
 }
-END_TEST
 
 static const char sparse[] = "cluster: {preset: dgx-h100, nodes: 2}\n"
                              "model: {preset: qwen2-57b-a14b, layers: 8, sequence: 2048}\n"
                              "layout: {expert: 16, pipeline: 1, zero: 1, global_batch: 16}\n";
 
 /* What a stack can do for experts is offered where it is allowed. */
-START_TEST(experts_are_tried_with_other_dispatchers)
+TEST(experts_are_tried_with_other_dispatchers)
 {
     struct found f = find(sparse, NULL, 0);
     ck_assert_ptr_nonnull(with(&f, "framework.dispatcher=deepep"));
@@ -253,11 +244,5 @@ START_TEST(experts_are_tried_with_other_dispatchers)
     release(&f);
     ck_assert_uint_gt(retype(sparse, SETS("run.seed=1")), 10);
 }
-END_TEST
 
-TY_SUITE("neighbours", experts_are_tried_with_other_dispatchers,
-         what_is_typed_takes_as_long_and_as_much_memory, keys_that_were_given_are_given_anew,
-         the_usual_steps_are_there, what_cannot_be_is_not_offered,
-         what_does_not_fit_is_ranked_and_says_so, layers_leave_the_stage_that_all_wait_for,
-         threads_change_nothing, large_runs_are_tried_without_dice,
-         of_runs_that_cannot_fold_only_some_are_tried)
+TY_SUITE("neighbours")

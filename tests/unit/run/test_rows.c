@@ -106,13 +106,12 @@ static uint32_t check(const char *text, uint32_t n)
     return right;
 }
 
-START_TEST(a_row_does_not_depend_on_those_before_it)
+TEST(a_row_does_not_depend_on_those_before_it)
 {
     const uint32_t n = suite_part(1600, 8);
     const uint32_t right = check(dense, n);
     ck_assert(right > n / 4 && right < n - n / 20);
     ck_assert_uint_gt(check(sparse, n / 2), n / 20);
 }
-END_TEST
 
-TY_SUITE("rows", a_row_does_not_depend_on_those_before_it)
+TY_SUITE("rows")

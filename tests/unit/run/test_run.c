@@ -32,7 +32,7 @@ static double parameter_bytes(const struct quick_run *q)
 /* Volumes of one micro-batch in units of P (N-1)/N, P being the bytes of the 16-bit parameters of a
  * rank: 2, 2, 2 and 3. On the stage that turns around, the last unit (the head) stays gathered
  * between forward and backward, which saves ZeRO-3 that one gather. */
-START_TEST(zero_stages_move_2_2_2_and_3_times_the_parameters)
+TEST(zero_stages_move_2_2_2_and_3_times_the_parameters)
 {
     static const char *const zero[] = {"layout.zero=0", "layout.zero=1", "layout.zero=2",
                                        "layout.zero=3"};
@@ -45,11 +45,10 @@ START_TEST(zero_stages_move_2_2_2_and_3_times_the_parameters)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* With k micro-batches ZeRO-2 reduces k times and ZeRO-3 gathers 2 k times as well; DDP and ZeRO-1
  * do not care. */
-START_TEST(accumulation_multiplies_the_volume_of_zero_2_and_3_only)
+TEST(accumulation_multiplies_the_volume_of_zero_2_and_3_only)
 {
     static const char *const zero[] = {"layout.zero=0", "layout.zero=1", "layout.zero=2",
                                        "layout.zero=3"};
@@ -63,11 +62,10 @@ START_TEST(accumulation_multiplies_the_volume_of_zero_2_and_3_only)
         quick_run_free(&four);
     }
 }
-END_TEST
 
 /* Two all-reduces forward and two backward per layer, each 2 (t-1)/t of b s h 16-bit numbers; one
  * more for the embedding (forward) and the head (backward); and the loss. */
-START_TEST(tensor_parallelism_moves_four_all_reduces_per_layer)
+TEST(tensor_parallelism_moves_four_all_reduces_per_layer)
 {
     struct quick_run q = quick_run(small, NULL, SETS("layout.tensor=4"));
     const struct ty_arch *a = &q.config->arch;
@@ -78,12 +76,11 @@ START_TEST(tensor_parallelism_moves_four_all_reduces_per_layer)
     ck_assert_double_eq_tol(quick_run_traffic(&q, "tp"), expected, 1e-9 * expected);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Sequence parallelism replaces each all-reduce by a reduce-scatter and an all-gather of the same
  * volume, and gathers the saved input of both column-parallel products of a layer, and of the head,
  * once more. */
-START_TEST(sequence_parallelism_adds_two_gathers_per_layer)
+TEST(sequence_parallelism_adds_two_gathers_per_layer)
 {
     struct quick_run q = quick_run(
         small, NULL, SETS("layout.tensor=4", "layout.sequence_parallel=true", "layout.zero=1"));
@@ -98,10 +95,9 @@ START_TEST(sequence_parallelism_adds_two_gathers_per_layer)
     ck_assert_double_eq_tol(quick_run_traffic(&q, "tp"), expected, 1e-9 * expected);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Kept whole, they are not. */
-START_TEST(inputs_kept_whole_are_gathered_once)
+TEST(inputs_kept_whole_are_gathered_once)
 {
     const char *const tensor = "layout.tensor=4", *const shared = "layout.sequence_parallel=true";
     struct quick_run twice = quick_run(small, NULL, SETS(tensor, shared));
@@ -115,11 +111,10 @@ START_TEST(inputs_kept_whole_are_gathered_once)
     quick_run_free(&twice);
     quick_run_free(&once);
 }
-END_TEST
 
 /* The columns of the others, once a pass, and once more where the head is checkpointed; nothing is
  * left to reduce for the loss. */
-START_TEST(gathered_logits_bring_the_columns_of_the_others)
+TEST(gathered_logits_bring_the_columns_of_the_others)
 {
     static const struct {
         const char *recompute, *head;
@@ -143,10 +138,9 @@ START_TEST(gathered_logits_bring_the_columns_of_the_others)
         quick_run_free(&b);
     }
 }
-END_TEST
 
 /* A head that is checkpointed runs its product again, and HFU counts it. */
-START_TEST(a_checkpointed_head_runs_twice)
+TEST(a_checkpointed_head_runs_twice)
 {
     const char *const full = "layout.recompute=full";
     struct quick_run a = quick_run(small, NULL, SETS(full));
@@ -161,9 +155,8 @@ START_TEST(a_checkpointed_head_runs_twice)
     quick_run_free(&a);
     quick_run_free(&b);
 }
-END_TEST
 
-START_TEST(the_breakdown_sums_to_the_step)
+TEST(the_breakdown_sums_to_the_step)
 {
     static const char *const layouts[][4] = {
         {"layout.tensor=2", "layout.pipeline=4", "layout.zero=1"},
@@ -183,9 +176,8 @@ START_TEST(the_breakdown_sums_to_the_step)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-START_TEST(both_executors_agree_on_real_layouts)
+TEST(both_executors_agree_on_real_layouts)
 {
     static const char *const layouts[][4] = {
         {"layout.tensor=2", "layout.pipeline=4", "layout.zero=1", "run.steps=2"},
@@ -205,10 +197,9 @@ START_TEST(both_executors_agree_on_real_layouts)
         quick_run_free(&b);
     }
 }
-END_TEST
 
 /* Each pair: the second is never faster than the first. */
-START_TEST(numbers_move_the_right_way)
+TEST(numbers_move_the_right_way)
 {
     static const struct {
         const char *better[4], *worse[4];
@@ -234,11 +225,10 @@ START_TEST(numbers_move_the_right_way)
         ck_assert_msg(better < worse, "%s: %g s, %s: %g s", b[0], better, w[0], worse);
     }
 }
-END_TEST
 
 /* Reductions on their own stream hide behind the last backward: what stays exposed is a fraction of
  * what they take when nothing hides them. */
-START_TEST(overlap_hides_gradient_reductions)
+TEST(overlap_hides_gradient_reductions)
 {
     struct quick_run with = quick_run(small, NULL, SETS("framework.overlap_grad_reduce=true"));
     struct quick_run without = quick_run(small, NULL, SETS("framework.overlap_grad_reduce=false"));
@@ -247,9 +237,8 @@ START_TEST(overlap_hides_gradient_reductions)
     quick_run_free(&with);
     quick_run_free(&without);
 }
-END_TEST
 
-START_TEST(equal_seeds_repeat_and_other_seeds_differ_only_under_jitter)
+TEST(equal_seeds_repeat_and_other_seeds_differ_only_under_jitter)
 {
     const double plain = step_of(small, SETS("run.seed=1"));
     const double one = step_of(small, SETS("run.seed=1", "run.jitter=2 %"));
@@ -257,11 +246,10 @@ START_TEST(equal_seeds_repeat_and_other_seeds_differ_only_under_jitter)
     ck_assert_double_eq(one, step_of(small, SETS("run.seed=1", "run.jitter=2 %")));
     ck_assert_double_ne(one, step_of(small, SETS("run.seed=2", "run.jitter=2 %")));
 }
-END_TEST
 
 /* Under sequence parallelism, too, where the MLP's sums are scattered again and its input is not
  * gathered for its activation. */
-START_TEST(sets_of_parts_that_are_a_mode_run_like_it)
+TEST(sets_of_parts_that_are_a_mode_run_like_it)
 {
     static const char *const pairs[][2] = {
         {"layout.recompute=core_attn", "layout.recompute=selective"},
@@ -279,10 +267,9 @@ START_TEST(sets_of_parts_that_are_a_mode_run_like_it)
         quick_run_free(&b);
     }
 }
-END_TEST
 
 /* GPipe keeps every micro-batch, 1F1B at most p - s of them on stage s. */
-START_TEST(schedules_differ_in_memory_not_in_work)
+TEST(schedules_differ_in_memory_not_in_work)
 {
     const char *const *common = SETS("layout.pipeline=4", "layout.recompute=full");
     struct quick_run one = quick_run(small, NULL, common);
@@ -301,10 +288,9 @@ START_TEST(schedules_differ_in_memory_not_in_work)
     quick_run_free(&one);
     quick_run_free(&all);
 }
-END_TEST
 
 /* Hundred steps of a data-parallel job: the second step waits for the parameters of the first. */
-START_TEST(steps_follow_each_other_in_equal_time)
+TEST(steps_follow_each_other_in_equal_time)
 {
     struct quick_run one = quick_run(small, NULL, SETS("layout.zero=1"));
     struct quick_run ten = quick_run(small, NULL, SETS("layout.zero=1", "run.steps=10"));
@@ -313,7 +299,6 @@ START_TEST(steps_follow_each_other_in_equal_time)
     quick_run_free(&one);
     quick_run_free(&ten);
 }
-END_TEST
 
 /* What each schedule needs beside its name. */
 static const char *const *sets_for(const struct ty_sched *sched, char name[64])
@@ -336,7 +321,7 @@ static const char *const *sets_for(const struct ty_sched *sched, char name[64])
 
 /* Every schedule does the same work in the full simulator, whatever its order; both executors
  * agree; what was acquired is released. */
-START_TEST(every_schedule_runs_and_does_the_same_work)
+TEST(every_schedule_runs_and_does_the_same_work)
 {
     struct quick_run plain = quick_run(small, NULL, SETS("layout.pipeline=4"));
     for (size_t i = 0; ty_schedules[i] != NULL; i++) {
@@ -362,11 +347,10 @@ START_TEST(every_schedule_runs_and_does_the_same_work)
     }
     quick_run_free(&plain);
 }
-END_TEST
 
 /* A two-way schedule sums the gradients of both copies of every stage: on each rank an all-reduce
  * over two of its 2 P parameters, of 16 bit, which sends each byte once. */
-START_TEST(two_way_schedules_reduce_both_copies)
+TEST(two_way_schedules_reduce_both_copies)
 {
     struct quick_run q = quick_run(small, NULL, SETS("layout.pipeline=4", "schedule.name=chimera"));
     double expected = 0;
@@ -376,10 +360,9 @@ START_TEST(two_way_schedules_reduce_both_copies)
     ck_assert_double_eq_tol(quick_run_traffic(&q, "mirror"), expected, 1e-9 * expected);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Without the barrier ranks update as soon as their own gradients are reduced: never later. */
-START_TEST(without_a_barrier_a_zero_bubble_schedule_ends_earlier)
+TEST(without_a_barrier_a_zero_bubble_schedule_ends_earlier)
 {
     const double with =
         step_of(small, SETS("layout.pipeline=4", "schedule.name=zb-2p", "run.steps=4"));
@@ -387,10 +370,9 @@ START_TEST(without_a_barrier_a_zero_bubble_schedule_ends_earlier)
                                                "run.steps=4", "schedule.barrier=false"));
     ck_assert_double_lt(without, with);
 }
-END_TEST
 
 /* PipeDream keeps a version of the weights for every micro-batch in flight. */
-START_TEST(weight_versions_are_paid_in_memory)
+TEST(weight_versions_are_paid_in_memory)
 {
     struct quick_run flush = quick_run(small, NULL, SETS("layout.pipeline=4"));
     struct quick_run async =
@@ -402,11 +384,10 @@ START_TEST(weight_versions_are_paid_in_memory)
     quick_run_free(&flush);
     quick_run_free(&async);
 }
-END_TEST
 
 /* Breadth-first keeps a chunk gathered through all its micro-batches: the volume of ZeRO-3 does not
  * grow with them. Interleaved gathers and reduces in every pass. */
-START_TEST(breadth_first_gathers_each_chunk_once)
+TEST(breadth_first_gathers_each_chunk_once)
 {
     static const char *const name[] = {"schedule.name=bfs", "schedule.name=interleaved"};
     for (int i = 0; i < 2; i++) {
@@ -424,18 +405,5 @@ START_TEST(breadth_first_gathers_each_chunk_once)
         quick_run_free(&many);
     }
 }
-END_TEST
 
-TY_SUITE("run", breadth_first_gathers_each_chunk_once, every_schedule_runs_and_does_the_same_work,
-         two_way_schedules_reduce_both_copies,
-         without_a_barrier_a_zero_bubble_schedule_ends_earlier, weight_versions_are_paid_in_memory,
-         zero_stages_move_2_2_2_and_3_times_the_parameters,
-         accumulation_multiplies_the_volume_of_zero_2_and_3_only,
-         tensor_parallelism_moves_four_all_reduces_per_layer,
-         sequence_parallelism_adds_two_gathers_per_layer, inputs_kept_whole_are_gathered_once,
-         gathered_logits_bring_the_columns_of_the_others, a_checkpointed_head_runs_twice,
-         the_breakdown_sums_to_the_step, both_executors_agree_on_real_layouts,
-         numbers_move_the_right_way, overlap_hides_gradient_reductions,
-         equal_seeds_repeat_and_other_seeds_differ_only_under_jitter,
-         sets_of_parts_that_are_a_mode_run_like_it, schedules_differ_in_memory_not_in_work,
-         steps_follow_each_other_in_equal_time)
+TY_SUITE("run")

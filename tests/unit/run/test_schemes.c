@@ -35,7 +35,7 @@ static const struct ty_scheme *named(const struct ty_schemes *all, const char *n
     return NULL;
 }
 
-START_TEST(all_grids_of_the_ranks_are_tried_and_the_fastest_is_first)
+TEST(all_grids_of_the_ranks_are_tried_and_the_fastest_is_first)
 {
     struct quick_run q = quick_run(gpt, NULL, SETS("layout.sequence_parallel=true"));
     struct ty_arena arena = {.head = NULL};
@@ -57,9 +57,8 @@ START_TEST(all_grids_of_the_ranks_are_tried_and_the_fastest_is_first)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(a_scheme_takes_what_a_run_with_its_keys_takes)
+TEST(a_scheme_takes_what_a_run_with_its_keys_takes)
 {
     struct quick_run q = quick_run(gpt, NULL, SETS("layout.tensor_scheme=2d"));
     struct ty_arena arena = {.head = NULL};
@@ -81,7 +80,6 @@ START_TEST(a_scheme_takes_what_a_run_with_its_keys_takes)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
 /* What a rank receives of a collective of n ranks. */
 static double received(uint8_t coll, double bytes, double n)
@@ -125,7 +123,7 @@ static double of_lists(const struct ty_config *c)
     return sum;
 }
 
-START_TEST(closed_forms_are_the_bytes_of_the_operators)
+TEST(closed_forms_are_the_bytes_of_the_operators)
 {
     static const char *const variant[] = {"layout.summa=broadcast", "layout.summa=gather",
                                           "layout.keep_gathered=false"};
@@ -145,9 +143,8 @@ START_TEST(closed_forms_are_the_bytes_of_the_operators)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-START_TEST(what_cannot_be_is_said_and_two_ranks_are_no_grid)
+TEST(what_cannot_be_is_said_and_two_ranks_are_no_grid)
 {
     struct quick_run q = quick_run(
         gpt, NULL, SETS("layout.tensor=8", "model.kv_heads=1", "layout.global_batch=128"));
@@ -165,10 +162,9 @@ START_TEST(what_cannot_be_is_said_and_two_ranks_are_no_grid)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
 /* As in the pictures of docs/tensor.md: one GPU a node, no NVLink, no latency. */
-START_TEST(a_network_may_be_flat_and_without_latency)
+TEST(a_network_may_be_flat_and_without_latency)
 {
     static const char flat[] =
         "cluster: {nodes: 64, gpus_per_node: 1, memory: 80 GB, memory_bandwidth: 2 TB/s,\n"
@@ -184,11 +180,10 @@ START_TEST(a_network_may_be_flat_and_without_latency)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Products that take no time, a NIC a rank: the broadcasts of a step in rows and columns meet. One
  * flow stands for chains from every root; message by message it is that of the first. */
-START_TEST(rows_and_columns_share_nics)
+TEST(rows_and_columns_share_nics)
 {
     static const char flat[] =
         "cluster: {nodes: 16, gpus_per_node: 1, memory: 1 TB, memory_bandwidth: 1 PB/s,\n"
@@ -209,9 +204,5 @@ START_TEST(rows_and_columns_share_nics)
     quick_run_free(&messages);
     quick_run_free(&apart);
 }
-END_TEST
 
-TY_SUITE("schemes", rows_and_columns_share_nics, a_network_may_be_flat_and_without_latency,
-         all_grids_of_the_ranks_are_tried_and_the_fastest_is_first,
-         a_scheme_takes_what_a_run_with_its_keys_takes, closed_forms_are_the_bytes_of_the_operators,
-         what_cannot_be_is_said_and_two_ranks_are_no_grid)
+TY_SUITE("schemes")

@@ -71,7 +71,7 @@ static char *answer_of(struct plan *p, uint32_t n)
     return both;
 }
 
-START_TEST(members_find_what_one_process_finds)
+TEST(members_find_what_one_process_finds)
 {
     struct plan p = {.deaf = false};
     temp_dir_make(&p.dir);
@@ -88,6 +88,5 @@ START_TEST(members_find_what_one_process_finds)
     free(one);
     temp_dir_remove(&p.dir);
 }
-END_TEST
 
-TY_SUITE("shared plan", members_find_what_one_process_finds)
+TY_SUITE("shared plan")

@@ -71,7 +71,7 @@ static char *table_of(struct sweep *s, uint32_t n)
     return text;
 }
 
-START_TEST(members_write_what_one_process_writes)
+TEST(members_write_what_one_process_writes)
 {
     struct sweep s;
     set_up(&s);
@@ -86,10 +86,9 @@ START_TEST(members_write_what_one_process_writes)
     ck_assert_uint_eq(s.n_failed, 0);
     temp_dir_remove(&s.dir);
 }
-END_TEST
 
 /* Where one cannot go on none does: nothing is written, and one message tells it. */
-START_TEST(a_member_that_cannot_go_on_ends_all)
+TEST(a_member_that_cannot_go_on_ends_all)
 {
     struct sweep s;
     for (uint32_t without = 0; without < 3; without++) {
@@ -103,10 +102,9 @@ START_TEST(a_member_that_cannot_go_on_ends_all)
         temp_dir_remove(&s.dir);
     }
 }
-END_TEST
 
 /* "row 7" as PATH.partial.7 of a job of eight processes would have it. */
-START_TEST(rows_of_any_number_of_processes_are_gone_on_from)
+TEST(rows_of_any_number_of_processes_are_gone_on_from)
 {
     struct sweep s;
     set_up(&s);
@@ -131,10 +129,9 @@ START_TEST(rows_of_any_number_of_processes_are_gone_on_from)
     free(one);
     temp_dir_remove(&s.dir);
 }
-END_TEST
 
 /* Of a run file that no file holds. */
-START_TEST(a_sweep_that_is_stopped_goes_on_where_it_was)
+TEST(a_sweep_that_is_stopped_goes_on_where_it_was)
 {
     struct sweep s;
     set_up(&s);
@@ -169,8 +166,5 @@ START_TEST(a_sweep_that_is_stopped_goes_on_where_it_was)
     ty_err_free(err);
     temp_dir_remove(&s.dir);
 }
-END_TEST
 
-TY_SUITE("shared_sweep", members_write_what_one_process_writes, a_member_that_cannot_go_on_ends_all,
-         rows_of_any_number_of_processes_are_gone_on_from,
-         a_sweep_that_is_stopped_goes_on_where_it_was)
+TY_SUITE("shared_sweep")

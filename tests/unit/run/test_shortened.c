@@ -145,7 +145,7 @@ static const struct {
     {{"schedule.name=1f1b", "layout.pipeline=1", "layout.tensor=8"}, {0.5, 0.5}},
 };
 
-START_TEST(common_schedules_are_shortened)
+TEST(common_schedules_are_shortened)
 {
     write_small();
     for (size_t i = 0; i < TY_COUNT(known); i++) {
@@ -167,7 +167,6 @@ START_TEST(common_schedules_are_shortened)
     }
     unlink(path);
 }
-END_TEST
 
 /* ---- random layouts ---- */
 
@@ -212,7 +211,7 @@ static void draw(struct dice *d, char sets[SETS][WIDTH])
 #undef SET
 }
 
-START_TEST(random_layouts)
+TEST(random_layouts)
 {
     const uint32_t n = suite_part(3000, 10);
     uint32_t planned = 0, shortened = 0;
@@ -239,6 +238,5 @@ START_TEST(random_layouts)
     ck_assert_uint_gt(planned, n / 8);
     ck_assert_uint_gt(shortened, planned / 3);
 }
-END_TEST
 
-TY_SUITE("shortened", common_schedules_are_shortened, random_layouts)
+TY_SUITE("shortened")

@@ -44,7 +44,7 @@ static double figure(const struct subject *s, const char *name)
     return x;
 }
 
-START_TEST(columns_hold_every_task_once_and_end_when_the_run_does)
+TEST(columns_hold_every_task_once_and_end_when_the_run_does)
 {
     struct subject s = start("llama3-8b-fsdp-8xh100.yaml", "layout.global_batch=16");
     struct ty_tasks *t;
@@ -67,9 +67,8 @@ START_TEST(columns_hold_every_task_once_and_end_when_the_run_does)
     ty_tasks_free(t);
     stop(&s);
 }
-END_TEST
 
-START_TEST(tasks_of_one_stream_follow_each_other)
+TEST(tasks_of_one_stream_follow_each_other)
 {
     struct subject s = start("llama-30b-256xa100.yaml", "layout.global_batch=256");
     struct ty_tasks *t;
@@ -84,9 +83,8 @@ START_TEST(tasks_of_one_stream_follow_each_other)
     ty_tasks_free(t);
     stop(&s);
 }
-END_TEST
 
-START_TEST(what_cannot_be_answered_is_an_error_with_words)
+TEST(what_cannot_be_answered_is_an_error_with_words)
 {
     struct subject s = start("llama3-8b-fsdp-8xh100.yaml", "layout.global_batch=16");
     struct ty_tasks *t;
@@ -102,9 +100,8 @@ START_TEST(what_cannot_be_answered_is_an_error_with_words)
     ty_tasks_free(NULL);
     stop(&s);
 }
-END_TEST
 
-START_TEST(before_execution_there_are_no_times)
+TEST(before_execution_there_are_no_times)
 {
     struct ty_config *config;
     struct ty_run *run;
@@ -122,7 +119,6 @@ START_TEST(before_execution_there_are_no_times)
     ty_config_free(config);
     ty_err_free(err);
 }
-END_TEST
 
 /* ---- threads ---- */
 
@@ -173,7 +169,7 @@ static void *simulate(void *arg)
     return NULL;
 }
 
-START_TEST(distinct_runs_on_distinct_threads_do_not_meet)
+TEST(distinct_runs_on_distinct_threads_do_not_meet)
 {
     pthread_t thread[N_THREADS];
     struct job job[N_THREADS];
@@ -190,9 +186,8 @@ START_TEST(distinct_runs_on_distinct_threads_do_not_meet)
         ck_assert(i == 0 || job[i].sum != job[i - 1].sum);
     }
 }
-END_TEST
 
-START_TEST(runs_of_one_configuration_on_distinct_threads_do_not_meet)
+TEST(runs_of_one_configuration_on_distinct_threads_do_not_meet)
 {
     pthread_t thread[N_THREADS];
     struct job job[N_THREADS];
@@ -207,9 +202,5 @@ START_TEST(runs_of_one_configuration_on_distinct_threads_do_not_meet)
     }
     stop(&s);
 }
-END_TEST
 
-TY_SUITE("tasks", columns_hold_every_task_once_and_end_when_the_run_does,
-         tasks_of_one_stream_follow_each_other, what_cannot_be_answered_is_an_error_with_words,
-         before_execution_there_are_no_times, distinct_runs_on_distinct_threads_do_not_meet,
-         runs_of_one_configuration_on_distinct_threads_do_not_meet)
+TY_SUITE("tasks")

@@ -104,7 +104,7 @@ static void about(double got, double want)
     ck_assert_double_eq_tol(got / want, 1, 1e-9);
 }
 
-START_TEST(a_rate_halves_only_while_both_of_a_pair_transfer)
+TEST(a_rate_halves_only_while_both_of_a_pair_transfer)
 {
     struct host h;
     host_new(&h, DGX2);
@@ -120,9 +120,8 @@ START_TEST(a_rate_halves_only_while_both_of_a_pair_transfer)
     about(took(&h, 2, 0), 2);
     host_free(&h);
 }
-END_TEST
 
-START_TEST(both_ways_at_once_are_less_than_twice_one)
+TEST(both_ways_at_once_are_less_than_twice_one)
 {
     struct host h;
     host_new(&h, DGX2);
@@ -134,9 +133,8 @@ START_TEST(both_ways_at_once_are_less_than_twice_one)
     about(took(&h, 0, 1), 1 / 0.9);
     host_free(&h);
 }
-END_TEST
 
-START_TEST(all_ranks_divide_what_one_alone_gets_of_the_processors)
+TEST(all_ranks_divide_what_one_alone_gets_of_the_processors)
 {
     struct host h;
     host_new(&h, DGX2);
@@ -155,11 +153,10 @@ START_TEST(all_ranks_divide_what_one_alone_gets_of_the_processors)
     about(took(&h, 0, 0), 1);
     host_free(&h);
 }
-END_TEST
 
 /* Of each socket's 50 GB/s the update takes 45, and a transfer 12 of one: it gets its 12, less than
  * half, and leaves the update 38. */
-START_TEST(an_update_shares_host_memory_with_transfers)
+TEST(an_update_shares_host_memory_with_transfers)
 {
     struct host h;
     host_new(&h, "cluster: {preset: dgx2-v100, host.link: 12 GB/s, host.bandwidth: 100 GB/s, "
@@ -172,9 +169,8 @@ START_TEST(an_update_shares_host_memory_with_transfers)
     about(took(&h, 0, 0), 0.5 + 1 - 0.5 * 38 / 45);
     host_free(&h);
 }
-END_TEST
 
-START_TEST(reads_and_writes_of_drives_take_turns)
+TEST(reads_and_writes_of_drives_take_turns)
 {
     struct host h;
     host_new(&h, DGX2);
@@ -188,7 +184,6 @@ START_TEST(reads_and_writes_of_drives_take_turns)
     about(took(&h, 0, 0), 1.5 + 0.5);
     host_free(&h);
 }
-END_TEST
 
 /* ---- runs ---- */
 
@@ -215,7 +210,7 @@ static double rate_down(const char *const *sets)
 }
 
 /* ZeRO-Infinity's slides and paper: 12 GB/s for one GPU alone, 3 to 4 each for all 16. */
-START_TEST(a_gpu_of_a_full_dgx2_gets_a_quarter_of_its_link)
+TEST(a_gpu_of_a_full_dgx2_gets_a_quarter_of_its_link)
 {
     const char *const one[] = {"cluster.gpus_per_node=1", "layout.global_batch=4", NULL};
     const char *const own[] = {"cluster.host.gpus_per_link=1", NULL};
@@ -223,7 +218,6 @@ START_TEST(a_gpu_of_a_full_dgx2_gets_a_quarter_of_its_link)
     ck_assert_double_eq_tol(rate_down(one), 12e9, 1e5);
     ck_assert_double_eq_tol(rate_down(own), 12e9, 1e5);
 }
-END_TEST
 
 static double step_of(const char *set)
 {
@@ -234,7 +228,7 @@ static double step_of(const char *set)
     return s;
 }
 
-START_TEST(a_step_never_takes_longer_with_more_bandwidth_beside_the_gpu)
+TEST(a_step_never_takes_longer_with_more_bandwidth_beside_the_gpu)
 {
     static const char *const keys[] = {"host.link", "host.bandwidth"};
     for (size_t k = 0; k < TY_COUNT(keys); k++) {
@@ -250,17 +244,15 @@ START_TEST(a_step_never_takes_longer_with_more_bandwidth_beside_the_gpu)
         ck_assert_double_lt(before, first);
     }
 }
-END_TEST
 
 /* Without contention each has its part of what all of a node share. */
-START_TEST(links_that_are_not_followed_are_divided)
+TEST(links_that_are_not_followed_are_divided)
 {
     const double followed = step_of("run.contention=true");
     ck_assert_double_eq_tol(step_of("run.contention=false"), followed, 0.01 * followed);
 }
-END_TEST
 
-START_TEST(who_keeps_all_on_the_gpu_has_no_links_beside_it)
+TEST(who_keeps_all_on_the_gpu_has_no_links_beside_it)
 {
     const char *const none[] = {"layout.offload=none", NULL};
     struct quick_run without = quick_run(job, NULL, none), with = quick_run(job, NULL, NULL);
@@ -273,7 +265,6 @@ START_TEST(who_keeps_all_on_the_gpu_has_no_links_beside_it)
     quick_run_free(&without);
     quick_run_free(&with);
 }
-END_TEST
 
 /* Jobs on halves of the GPUs of a node; the run file's own, and another. */
 static double step_beside(const char *own, const char *other)
@@ -294,16 +285,15 @@ static double step_beside(const char *own, const char *other)
     return s;
 }
 
-START_TEST(jobs_share_the_host_of_a_node)
+TEST(jobs_share_the_host_of_a_node)
 {
     const double alone = step_beside("zero-offload", "none");
     ck_assert_double_gt(step_beside("zero-offload", "zero-offload"), 1.2 * alone);
     /* no link of theirs is one of its own */
     ck_assert_double_eq(step_beside("none", "zero-offload"), step_beside("none", "none"));
 }
-END_TEST
 
-START_TEST(traffic_lists_what_goes_to_the_host)
+TEST(traffic_lists_what_goes_to_the_host)
 {
     struct quick_run q = quick_run(job, NULL, NULL);
     char *text = NULL;
@@ -315,13 +305,5 @@ START_TEST(traffic_lists_what_goes_to_the_host)
     free(text);
     quick_run_free(&q);
 }
-END_TEST
 
-TY_SUITE("tiers", a_rate_halves_only_while_both_of_a_pair_transfer,
-         both_ways_at_once_are_less_than_twice_one,
-         all_ranks_divide_what_one_alone_gets_of_the_processors,
-         an_update_shares_host_memory_with_transfers, reads_and_writes_of_drives_take_turns,
-         a_gpu_of_a_full_dgx2_gets_a_quarter_of_its_link,
-         a_step_never_takes_longer_with_more_bandwidth_beside_the_gpu,
-         links_that_are_not_followed_are_divided, who_keeps_all_on_the_gpu_has_no_links_beside_it,
-         jobs_share_the_host_of_a_node, traffic_lists_what_goes_to_the_host)
+TY_SUITE("tiers")

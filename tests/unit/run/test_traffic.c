@@ -51,7 +51,7 @@ static const struct {
      {{"embedding", "all-reduce", 2, 16, 16, 2, 2, 32}, {"pp", "send", 2, 32, 32, 2, 2, 32}}},
 };
 
-START_TEST(groups_lie_where_counting_by_hand_finds_them)
+TEST(groups_lie_where_counting_by_hand_finds_them)
 {
     for (size_t i = 0; i < TY_COUNT(cases); i++) {
         struct quick_run q = quick_run(RUN, "sweep", cases[i].sets);
@@ -78,9 +78,8 @@ START_TEST(groups_lie_where_counting_by_hand_finds_them)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-START_TEST(rows_add_up_to_the_figures_to_the_bit)
+TEST(rows_add_up_to_the_figures_to_the_bit)
 {
     for (size_t i = 0; i < TY_COUNT(cases); i++) {
         struct quick_run q = quick_run(RUN, "sweep", cases[i].sets);
@@ -103,12 +102,11 @@ START_TEST(rows_add_up_to_the_figures_to_the_bit)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* A pipeline of 4 x 2 ranks in 4 replicas: 16 micro-batches, 3 boundaries there and back, one
  * hidden state of 2048 tokens in bf16 from each of 8 ranks; or in parts, half of it from each, and
  * the other half fetched from the neighbour who received that. */
-START_TEST(messages_are_counted_as_a_pen_does)
+TEST(messages_are_counted_as_a_pen_does)
 {
     const double whole = 16.0 * 3 * 2 * 8 * 2048 * 5120 * 2;
     const struct {
@@ -135,7 +133,6 @@ START_TEST(messages_are_counted_as_a_pen_does)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* The last column, "in all", of that line of that group; "": there is none. */
 static void in_all(const char *table, const char *group, const char *over, char out[16])
@@ -166,7 +163,7 @@ static void scale_uses(struct quick_run *q, bool out, double factor)
 
 /* Two stages of two nodes, each below a leaf: all messages cross, of the data groups nothing does.
  * What comes down is not counted. */
-START_TEST(what_climbs_is_listed_where_there_are_uplinks)
+TEST(what_climbs_is_listed_where_there_are_uplinks)
 {
     static const char *const sets[] = {"fabric.topology=fat-tree",
                                        "fabric.leaf_nodes=2",
@@ -197,11 +194,10 @@ START_TEST(what_climbs_is_listed_where_there_are_uplinks)
     ty_text_free(up);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Rings over four leaves of one node: of 8 members on each, every node has one hop to the next, all
  * of it climbs, and the network row is its sum. */
-START_TEST(every_byte_between_nodes_climbs_where_each_has_a_leaf)
+TEST(every_byte_between_nodes_climbs_where_each_has_a_leaf)
 {
     static const char *const sets[] = {
         "fabric.topology=fat-tree", "fabric.leaf_nodes=1", "layout.tensor=1",
@@ -216,11 +212,10 @@ START_TEST(every_byte_between_nodes_climbs_where_each_has_a_leaf)
     ty_text_free(text);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Blocks counted once and multiplied are the sums of their operations in the order of issue, to the
  * bit; also where groups of three make bytes that are no whole numbers. */
-START_TEST(rows_are_sums_over_operations_to_the_bit)
+TEST(rows_are_sums_over_operations_to_the_bit)
 {
     static const char *const whole[] = {NULL};
     static const char *const thirds[] = {"cluster.nodes=3", "layout.global_batch=72", NULL};
@@ -250,9 +245,5 @@ START_TEST(rows_are_sums_over_operations_to_the_bit)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-TY_SUITE("traffic", rows_are_sums_over_operations_to_the_bit,
-         groups_lie_where_counting_by_hand_finds_them, rows_add_up_to_the_figures_to_the_bit,
-         messages_are_counted_as_a_pen_does, what_climbs_is_listed_where_there_are_uplinks,
-         every_byte_between_nodes_climbs_where_each_has_a_leaf)
+TY_SUITE("traffic")

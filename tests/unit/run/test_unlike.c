@@ -43,7 +43,7 @@ static void demand_equal(const char *const *a, const char *const *b)
     quick_run_free(&y);
 }
 
-START_TEST(stages_of_one_shape_are_as_ever)
+TEST(stages_of_one_shape_are_as_ever)
 {
     demand_equal(
         (const char *const[]){"layout.nodes=[0]", "layout.gpus=[0-5]",
@@ -54,15 +54,13 @@ START_TEST(stages_of_one_shape_are_as_ever)
                  (const char *const[]){"layout.gpus=[0-5]", "layout.tensor=2",
                                        "layout.micro_batch=2", NULL});
 }
-END_TEST
 
-START_TEST(executors_agree)
+TEST(executors_agree)
 {
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
         quick_run_demand_same(node, shapes[i]);
     }
 }
-END_TEST
 
 /* Forward and backward of a micro-batch on the stages, and what a rank of each holds. */
 struct stages {
@@ -87,7 +85,7 @@ static struct stages look(const char *const *sets)
     return out;
 }
 
-START_TEST(a_stage_is_as_in_a_job_of_its_shape)
+TEST(a_stage_is_as_in_a_job_of_its_shape)
 {
     static const char *const ofs[][SETS] = {
         {"layout.tensor=4", "layout.nodes=[0, 1]", "layout.gpus=[0-5]", "layout.micro_batch=8"},
@@ -104,7 +102,6 @@ START_TEST(a_stage_is_as_in_a_job_of_its_shape)
         ck_assert_double_eq(unlike.capacity[s], like->capacity[s]);
     }
 }
-END_TEST
 
 /* Times that hidden states go over the boundary behind a stage: between stages of one shape every
  * tensor rank may send the whole. */
@@ -115,7 +112,7 @@ static double times(const struct ty_layout *layout, uint32_t stage)
     return ty_layout_same_shape(layout, stage, stage + 1) && !parts ? own.tensor : 1;
 }
 
-START_TEST(a_micro_batch_crosses_a_boundary_between_shapes_once)
+TEST(a_micro_batch_crosses_a_boundary_between_shapes_once)
 {
     const double hidden = 2.0 * 2 * 8 * 512 * 1024 * M; /* 16 bit, forward and backward */
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
@@ -126,9 +123,8 @@ START_TEST(a_micro_batch_crosses_a_boundary_between_shapes_once)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-START_TEST(one_member_of_each_stage_tells_of_all)
+TEST(one_member_of_each_stage_tells_of_all)
 {
     struct ty_err *err = ty_err_new();
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
@@ -149,8 +145,5 @@ START_TEST(one_member_of_each_stage_tells_of_all)
     }
     ty_err_free(err);
 }
-END_TEST
 
-TY_SUITE("unlike", stages_of_one_shape_are_as_ever, executors_agree,
-         a_stage_is_as_in_a_job_of_its_shape, a_micro_batch_crosses_a_boundary_between_shapes_once,
-         one_member_of_each_stage_tells_of_all)
+TY_SUITE("unlike")

@@ -62,7 +62,7 @@ static const struct {
       "F0.1 F0.1#1 B0.1#1 F1.1 B0.1 F1.1#1 B1.1#1 B1.1"}},
 };
 
-START_TEST(orders_are_those_of_the_rules_by_hand)
+TEST(orders_are_those_of_the_rules_by_hand)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     char text[1024];
@@ -76,11 +76,10 @@ START_TEST(orders_are_those_of_the_rules_by_hand)
         play_end(&p);
     }
 }
-END_TEST
 
 /* DeepSpeed derives 1F1B from numbered steps: F(k) of rank r in step 2 k + r, B(k) in step
  * 2 k + 2 p - 1 - r (microsoft/DeepSpeed, runtime/pipe/schedule.py, TrainSchedule). */
-START_TEST(the_order_of_1f1b_is_that_of_numbered_steps)
+TEST(the_order_of_1f1b_is_that_of_numbered_steps)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for (uint32_t p = 1; p <= 16; p++) {
@@ -105,7 +104,6 @@ START_TEST(the_order_of_1f1b_is_that_of_numbered_steps)
         }
     }
 }
-END_TEST
 
 /* Megatron-LM lists (micro-batch, chunk) in a table that forwards walk as it is and backwards with
  * the chunks reversed, `warm` entries behind. */
@@ -143,7 +141,7 @@ static void check_interleaved(const struct ty_sched_shape *shape, uint32_t group
     play_end(&p);
 }
 
-START_TEST(interleaved_walks_the_table_of_megatron_with_every_legal_group)
+TEST(interleaved_walks_the_table_of_megatron_with_every_legal_group)
 {
     for (uint32_t p = 1; p <= 6; p++) {
         for (uint32_t m = 1; m <= 4 * p; m++) {
@@ -160,7 +158,6 @@ START_TEST(interleaved_walks_the_table_of_megatron_with_every_legal_group)
         }
     }
 }
-END_TEST
 
 /* Both orders, atom by atom, whatever the directions. */
 static void check_same(const struct ty_rank_slots *a, const struct ty_rank_slots *b)
@@ -193,7 +190,7 @@ static void check_identity(const char *a, const char *b, uint32_t p, uint32_t m)
     play_end(&y);
 }
 
-START_TEST(some_schedules_are_others_at_the_edge_of_their_range)
+TEST(some_schedules_are_others_at_the_edge_of_their_range)
 {
     for (uint32_t p = 1; p <= 12; p++) {
         for (uint32_t m = 1; m <= 30; m++) {
@@ -207,9 +204,8 @@ START_TEST(some_schedules_are_others_at_the_edge_of_their_range)
         }
     }
 }
-END_TEST
 
-START_TEST(dualpipe_is_its_own_mirror_and_two_dualpipev)
+TEST(dualpipe_is_its_own_mirror_and_two_dualpipev)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for (uint32_t p = 2; p <= 16; p += 2) {
@@ -234,7 +230,6 @@ START_TEST(dualpipe_is_its_own_mirror_and_two_dualpipev)
         }
     }
 }
-END_TEST
 
 /* p = 8, m = 32 and p = 4, m = 8 with tF = tI = tW = 1 per rank and micro-batch, in v-ths or q-ths;
  * peak: of rank 0, in the same pieces. Obtained by running the reference implementations. */
@@ -261,7 +256,7 @@ static const struct {
     {"chimera", {4, 8, 1, 0, 1}, 30, 3},
 };
 
-START_TEST(overview_figures_are_those_of_the_references)
+TEST(overview_figures_are_those_of_the_references)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
@@ -274,7 +269,6 @@ START_TEST(overview_figures_are_those_of_the_references)
         play_end(&p);
     }
 }
-END_TEST
 
 /* What a delay of c per message adds to the makespan, with tF = 6 and tB = 9. */
 static void check_delay(const char *name, const struct ty_sched_shape *shape, uint64_t c,
@@ -302,7 +296,7 @@ static void check_delays_of_flat_pipes(uint32_t p, uint32_t m)
     }
 }
 
-START_TEST(delays_cost_one_round_trip_or_one_per_round)
+TEST(delays_cost_one_round_trip_or_one_per_round)
 {
     for (uint32_t p = 2; p <= 9; p++) {
         for (uint32_t m = 1; m <= 4 * p; m++) {
@@ -310,11 +304,10 @@ START_TEST(delays_cost_one_round_trip_or_one_per_round)
         }
     }
 }
-END_TEST
 
 /* Breadth-first waits at each turn of the loop for its own first micro-batch, if a trip around the
  * p ranks takes longer than m passes: with m > p a small enough delay is hidden. */
-START_TEST(breadth_first_pays_a_delay_once_and_what_it_cannot_hide_at_each_turn)
+TEST(breadth_first_pays_a_delay_once_and_what_it_cannot_hide_at_each_turn)
 {
     for (uint32_t p = 2; p <= 8; p++) {
         for (uint32_t m = 1; m <= 3 * p; m++) {
@@ -331,9 +324,8 @@ START_TEST(breadth_first_pays_a_delay_once_and_what_it_cannot_hide_at_each_turn)
         }
     }
 }
-END_TEST
 
-START_TEST(interleaved_pays_a_delay_once_or_with_groups_of_p_at_each_turn)
+TEST(interleaved_pays_a_delay_once_or_with_groups_of_p_at_each_turn)
 {
     for (uint32_t p = 2; p <= 8; p++) {
         for (uint32_t v = 2; v <= 4; v++) {
@@ -351,9 +343,8 @@ START_TEST(interleaved_pays_a_delay_once_or_with_groups_of_p_at_each_turn)
         }
     }
 }
-END_TEST
 
-START_TEST(units_of_chimera_join_without_a_gap_only_when_passes_are_equal)
+TEST(units_of_chimera_join_without_a_gap_only_when_passes_are_equal)
 {
     const struct play_times twice = play_even(7, 7, 7, 0);
     for (uint32_t p = 2; p <= 12; p += 2) {
@@ -365,9 +356,8 @@ START_TEST(units_of_chimera_join_without_a_gap_only_when_passes_are_equal)
         }
     }
 }
-END_TEST
 
-START_TEST(copies_of_weights_are_counted)
+TEST(copies_of_weights_are_counted)
 {
     static const struct {
         const char *name;
@@ -388,7 +378,6 @@ START_TEST(copies_of_weights_are_counted)
         }
     }
 }
-END_TEST
 
 static const struct play_refusal refusals[] = {
     {"interleaved",
@@ -449,19 +438,9 @@ static const struct play_refusal refusals[] = {
      "suffice for 4 micro-batches or more"},
 };
 
-START_TEST(impossible_shapes_are_refused_with_what_would_be_right)
+TEST(impossible_shapes_are_refused_with_what_would_be_right)
 {
     play_refusals(refusals, sizeof(refusals) / sizeof(refusals[0]));
 }
-END_TEST
 
-TY_SUITE("sched", orders_are_those_of_the_rules_by_hand,
-         the_order_of_1f1b_is_that_of_numbered_steps,
-         interleaved_walks_the_table_of_megatron_with_every_legal_group,
-         some_schedules_are_others_at_the_edge_of_their_range,
-         dualpipe_is_its_own_mirror_and_two_dualpipev, overview_figures_are_those_of_the_references,
-         delays_cost_one_round_trip_or_one_per_round,
-         breadth_first_pays_a_delay_once_and_what_it_cannot_hide_at_each_turn,
-         interleaved_pays_a_delay_once_or_with_groups_of_p_at_each_turn,
-         units_of_chimera_join_without_a_gap_only_when_passes_are_equal,
-         copies_of_weights_are_counted, impossible_shapes_are_refused_with_what_would_be_right)
+TY_SUITE("sched")

@@ -105,12 +105,11 @@ static void order_is_complete(struct play *p)
     ck_assert_uint_eq(pieces, (size_t)p->shape.m * ty_sched_stages(&p->shape) * p->shape.slices);
 }
 
-START_TEST(every_piece_has_its_passes_once_in_place_and_order)
+TEST(every_piece_has_its_passes_once_in_place_and_order)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for_all(&times, order_is_complete);
 }
-END_TEST
 
 /* An overlapped slot is a forward and a full backward of different pieces. */
 static void pairs_are_independent(struct play *p)
@@ -129,12 +128,11 @@ static void pairs_are_independent(struct play *p)
     }
 }
 
-START_TEST(overlapped_slots_join_a_forward_and_a_backward_of_different_pieces)
+TEST(overlapped_slots_join_a_forward_and_a_backward_of_different_pieces)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for_all(&times, pairs_are_independent);
 }
-END_TEST
 
 /* Calls per message that a pass takes or hands over: its kind (0 forward, 1 backward), the other
  * rank, and the key of the piece on the receiving side. */
@@ -180,12 +178,11 @@ static void queues_are_first_in_first_out(struct play *p)
     ck_assert_mem_eq(sent, taken, sizeof(sent));
 }
 
-START_TEST(messages_of_a_rank_pair_and_kind_form_a_queue)
+TEST(messages_of_a_rank_pair_and_kind_form_a_queue)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for_all(&times, queues_are_first_in_first_out);
 }
-END_TEST
 
 /* ---- memory ---- */
 
@@ -215,12 +212,11 @@ static void peak_is_the_rule(struct play *p)
     }
 }
 
-START_TEST(peaks_are_those_of_the_rules)
+TEST(peaks_are_those_of_the_rules)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for_all(&times, peak_is_the_rule);
 }
-END_TEST
 
 /* ---- time ---- */
 
@@ -246,12 +242,11 @@ static void time_is_conserved(struct play *p)
     }
 }
 
-START_TEST(ranks_are_busy_with_their_passes_after_the_fill)
+TEST(ranks_are_busy_with_their_passes_after_the_fill)
 {
     const struct play_times times = uneven();
     for_all(&times, time_is_conserved);
 }
-END_TEST
 
 static void formula_holds_where_it_says(struct play *p)
 {
@@ -272,7 +267,7 @@ static void formula_holds_where_it_says(struct play *p)
     }
 }
 
-START_TEST(published_makespans_are_exact_in_their_domains)
+TEST(published_makespans_are_exact_in_their_domains)
 {
     static const uint64_t rows[][4] = {
         {1, 1, 1, 0}, {7, 7, 7, 0}, {7, 4, 3, 0}, {5, 3, 8, 0},
@@ -284,7 +279,6 @@ START_TEST(published_makespans_are_exact_in_their_domains)
         for_all(&times, formula_holds_where_it_says);
     }
 }
-END_TEST
 
 /* The orders stay; times change. */
 static void longer_times_never_help(struct play *p)
@@ -312,12 +306,11 @@ static void longer_times_never_help(struct play *p)
     p->times = before;
 }
 
-START_TEST(longer_passes_never_end_a_run_earlier_and_scaling_scales_it)
+TEST(longer_passes_never_end_a_run_earlier_and_scaling_scales_it)
 {
     const struct play_times times = uneven();
     for_all(&times, longer_times_never_help);
 }
-END_TEST
 
 /* Gradients of the inputs wait for those of the weights: never faster. */
 static void merged_backwards_never_help(struct play *p)
@@ -342,12 +335,11 @@ static void merged_backwards_never_help(struct play *p)
     ck_assert_uint_ge(p->makespan, makespan);
 }
 
-START_TEST(merging_split_backwards_never_ends_a_run_earlier)
+TEST(merging_split_backwards_never_ends_a_run_earlier)
 {
     const struct play_times times = uneven();
     for_all(&times, merged_backwards_never_help);
 }
-END_TEST
 
 static void one_rank_or_piece_takes_no_bubble(struct play *p)
 {
@@ -360,12 +352,11 @@ static void one_rank_or_piece_takes_no_bubble(struct play *p)
     }
 }
 
-START_TEST(one_rank_has_no_bubble_and_one_micro_batch_takes_p_stages)
+TEST(one_rank_has_no_bubble_and_one_micro_batch_takes_p_stages)
 {
     const struct play_times times = play_even(5, 3, 8, 0);
     for_all(&times, one_rank_or_piece_takes_no_bubble);
 }
-END_TEST
 
 /* ---- the simulator ---- */
 
@@ -400,12 +391,11 @@ static void simulator_agrees(struct play *p)
     simulate(p, &d);
 }
 
-START_TEST(the_simulator_agrees_with_a_player_that_knows_only_the_rules)
+TEST(the_simulator_agrees_with_a_player_that_knows_only_the_rules)
 {
     const struct play_times times = play_even(7, 4, 3, 2);
     for_all(&times, simulator_agrees);
 }
-END_TEST
 
 static void simulator_agrees_stage_by_stage(struct play *p)
 {
@@ -418,20 +408,10 @@ static void simulator_agrees_stage_by_stage(struct play *p)
     simulate(p, &d);
 }
 
-START_TEST(the_simulator_agrees_when_every_stage_has_times_of_its_own)
+TEST(the_simulator_agrees_when_every_stage_has_times_of_its_own)
 {
     const struct play_times times = uneven();
     for_all(&times, simulator_agrees_stage_by_stage);
 }
-END_TEST
 
-TY_SUITE("sched_properties", every_piece_has_its_passes_once_in_place_and_order,
-         overlapped_slots_join_a_forward_and_a_backward_of_different_pieces,
-         messages_of_a_rank_pair_and_kind_form_a_queue, peaks_are_those_of_the_rules,
-         ranks_are_busy_with_their_passes_after_the_fill,
-         published_makespans_are_exact_in_their_domains,
-         longer_passes_never_end_a_run_earlier_and_scaling_scales_it,
-         merging_split_backwards_never_ends_a_run_earlier,
-         one_rank_has_no_bubble_and_one_micro_batch_takes_p_stages,
-         the_simulator_agrees_with_a_player_that_knows_only_the_rules,
-         the_simulator_agrees_when_every_stage_has_times_of_its_own)
+TY_SUITE("sched_properties")

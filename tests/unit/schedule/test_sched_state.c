@@ -28,7 +28,7 @@ static void expect(struct ty_schedule_options options, bool many, const char *wa
     ty_text_free(text);
 }
 
-START_TEST(an_address_has_what_was_asked_for)
+TEST(an_address_has_what_was_asked_for)
 {
     expect((struct ty_schedule_options){.name = "1f1b", .pipeline = 4, .micro_batches = 8}, false,
            "schedule=1f1b&p=4&m=8");
@@ -45,17 +45,15 @@ START_TEST(an_address_has_what_was_asked_for)
             .name = "seq1f1b", .pipeline = 2, .micro_batches = 2, .slices = 3},
         false, "schedule=seq1f1b&p=2&m=2&slices=3");
 }
-END_TEST
 
-START_TEST(an_order_goes_with_it_by_the_last_part_of_its_path)
+TEST(an_order_goes_with_it_by_the_last_part_of_its_path)
 {
     expect((struct ty_schedule_options){.name = "my/a,b&c.slots", .text = own}, false,
            "schedule=a_b%26c.slots&slots=rank+0:+F0.0+B0.0;rank+1:+F0.1+B0.1");
 }
-END_TEST
 
 /* Times of whole stages become those of the virtual stages that are drawn first. */
-START_TEST(a_comparison_divides_what_is_of_whole_stages)
+TEST(a_comparison_divides_what_is_of_whole_stages)
 {
     expect(
         (struct ty_schedule_options){
@@ -64,18 +62,16 @@ START_TEST(a_comparison_divides_what_is_of_whole_stages)
     expect((struct ty_schedule_options){.name = "1f1b,zb-1p", .pipeline = 2, .micro_batches = 4},
            true, "schedule=1f1b,zb-1p&p=2&m=4");
 }
-END_TEST
 
-START_TEST(a_page_has_one_order_of_the_users_own)
+TEST(a_page_has_one_order_of_the_users_own)
 {
     char *text = state_of(&(struct ty_schedule_options){.name = "a.slots,1f1b,b.slots"}, true);
     ck_assert_ptr_nonnull(strstr(text, "--compare a.slots,1f1b,b.slots: a page shows one order"));
     ty_text_free(text);
 }
-END_TEST
 
 /* No buffer ends it. */
-START_TEST(an_order_may_be_long)
+TEST(an_order_may_be_long)
 {
     char *slots = NULL, *text;
     struct ty_schedule_options o = {
@@ -88,7 +84,6 @@ START_TEST(an_order_may_be_long)
     ty_text_free(text);
     ty_text_free(slots);
 }
-END_TEST
 
 /* What a run file says of its schedule. */
 static void options_of(const char *schedule, struct ty_schedule_options *o,
@@ -106,7 +101,7 @@ static void options_of(const char *schedule, struct ty_schedule_options *o,
     ty_err_free(err);
 }
 
-START_TEST(a_run_file_is_asked_for_its_schedule)
+TEST(a_run_file_is_asked_for_its_schedule)
 {
     struct ty_schedule_options o;
     struct ty_config *config;
@@ -127,9 +122,5 @@ START_TEST(a_run_file_is_asked_for_its_schedule)
     ck_assert_uint_eq(o.pipeline, 0);
     ty_config_free(config);
 }
-END_TEST
 
-TY_SUITE("sched_state", an_address_has_what_was_asked_for,
-         an_order_goes_with_it_by_the_last_part_of_its_path,
-         a_comparison_divides_what_is_of_whole_stages, a_page_has_one_order_of_the_users_own,
-         an_order_may_be_long, a_run_file_is_asked_for_its_schedule)
+TY_SUITE("sched_state")

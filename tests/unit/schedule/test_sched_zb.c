@@ -91,7 +91,7 @@ static const struct {
     {"v-min", {4, 16, 2, 0, 1}, 107, 0, 4, 4},
 };
 
-START_TEST(figures_are_those_of_the_references)
+TEST(figures_are_those_of_the_references)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
@@ -109,10 +109,9 @@ START_TEST(figures_are_those_of_the_references)
         play_end(&p);
     }
 }
-END_TEST
 
 /* The references leave 3 passes on two ranks (sail) or 2 (Primus); 1 is the skew of the ranks. */
-START_TEST(v_min_over_two_ranks_loses_no_more_than_the_skew)
+TEST(v_min_over_two_ranks_loses_no_more_than_the_skew)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     const struct ty_sched_shape shape = {2, 8, 2, 0, 1};
@@ -121,7 +120,6 @@ START_TEST(v_min_over_two_ranks_loses_no_more_than_the_skew)
     ck_assert_uint_eq(highest_peak(&p, TY_PHASE_WGRAD), 4);
     play_end(&p);
 }
-END_TEST
 
 /* ---- ZB-1P and its interleaved form: closed forms for any times ---- */
 
@@ -132,7 +130,7 @@ static uint64_t zb_makespan(const struct ty_sched_shape *shape, const struct pla
     return (uint64_t)shape->m * shape->v * (f + i + w) + (shape->p - 1) * step;
 }
 
-START_TEST(makespan_of_zb_1p_has_a_closed_form_for_any_times)
+TEST(makespan_of_zb_1p_has_a_closed_form_for_any_times)
 {
     for (uint32_t p = 1; p <= 16; p++) {
         for (uint32_t m = p; m <= 8 * p; m += 1 + p / 4) {
@@ -147,9 +145,8 @@ START_TEST(makespan_of_zb_1p_has_a_closed_form_for_any_times)
         }
     }
 }
-END_TEST
 
-START_TEST(zb_1p_holds_p_micro_batches_until_w_and_those_of_1f1b_until_i)
+TEST(zb_1p_holds_p_micro_batches_until_w_and_those_of_1f1b_until_i)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for (uint32_t p = 1; p <= 16; p++) {
@@ -165,7 +162,6 @@ START_TEST(zb_1p_holds_p_micro_batches_until_w_and_those_of_1f1b_until_i)
         }
     }
 }
-END_TEST
 
 static void check_group(const struct ty_sched_shape *shape, uint32_t group)
 {
@@ -177,7 +173,7 @@ static void check_group(const struct ty_sched_shape *shape, uint32_t group)
     play_end(&p);
 }
 
-START_TEST(interleaved_zb_divides_the_bubble_with_every_legal_group)
+TEST(interleaved_zb_divides_the_bubble_with_every_legal_group)
 {
     for (uint32_t p = 1; p <= 16; p += 1 + p / 4) {
         for (uint32_t v = 1; v <= 4 && p * v <= PLAY_STAGES; v++) {
@@ -198,9 +194,8 @@ START_TEST(interleaved_zb_divides_the_bubble_with_every_legal_group)
         }
     }
 }
-END_TEST
 
-START_TEST(one_chunk_of_interleaved_zb_is_zb_1p)
+TEST(one_chunk_of_interleaved_zb_is_zb_1p)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     static char a[1 << 14], b[1 << 14];
@@ -219,11 +214,10 @@ START_TEST(one_chunk_of_interleaved_zb_is_zb_1p)
         }
     }
 }
-END_TEST
 
 /* ---- ZB-2P and ZB-V: no idle time inside a span ---- */
 
-START_TEST(zb_2p_and_zb_v_leave_nothing_but_the_skew)
+TEST(zb_2p_and_zb_v_leave_nothing_but_the_skew)
 {
     const struct play_times times = play_even(5, 5, 5, 0);
     for (uint32_t p = 1; p <= 16; p++) {
@@ -243,10 +237,9 @@ START_TEST(zb_2p_and_zb_v_leave_nothing_but_the_skew)
         }
     }
 }
-END_TEST
 
 /* Input gradients no longer than forwards, weight gradients at least half of them. */
-START_TEST(makespan_of_zb_2p_has_a_closed_form_in_its_domain)
+TEST(makespan_of_zb_2p_has_a_closed_form_in_its_domain)
 {
     const struct ty_sched *sched = ty_sched_find("zb-2p");
     for (uint32_t p = 1; p <= 16; p++) {
@@ -262,10 +255,9 @@ START_TEST(makespan_of_zb_2p_has_a_closed_form_in_its_domain)
         }
     }
 }
-END_TEST
 
 /* What a delay of c per message adds, found by playing the reference orders: not proven. */
-START_TEST(delays_cost_zb_1p_two_round_trips_and_zb_v_five_skews)
+TEST(delays_cost_zb_1p_two_round_trips_and_zb_v_five_skews)
 {
     for (uint32_t p = 2; p <= 12; p++) {
         for (uint32_t m = 2 * p - 1; m <= 6 * p; m += 1 + p / 3) {
@@ -284,7 +276,6 @@ START_TEST(delays_cost_zb_1p_two_round_trips_and_zb_v_five_skews)
         }
     }
 }
-END_TEST
 
 /* ---- searched schedules, any durations ---- */
 
@@ -317,7 +308,7 @@ static void check_complete(const struct play *p)
     }
 }
 
-START_TEST(searched_schedules_are_complete_and_keep_their_caps_for_any_times)
+TEST(searched_schedules_are_complete_and_keep_their_caps_for_any_times)
 {
     static const char *const names[] = {"zb-v", "v-half", "v-min"};
     for (uint32_t p = 1; p <= 16; p++) {
@@ -338,11 +329,10 @@ START_TEST(searched_schedules_are_complete_and_keep_their_caps_for_any_times)
         }
     }
 }
-END_TEST
 
 /* The published order is the one for equal times; played with the given times it is an upper
  * bound of what the search may take. */
-START_TEST(zb_v_is_never_slower_than_its_published_order)
+TEST(zb_v_is_never_slower_than_its_published_order)
 {
     const struct play_times equal = play_even(1, 1, 1, 0);
     uint32_t n_faster = 0;
@@ -362,18 +352,16 @@ START_TEST(zb_v_is_never_slower_than_its_published_order)
     }
     ck_assert_uint_gt(n_faster, 50);
 }
-END_TEST
 
 /* With few micro-batches the published order waits where there is work. */
-START_TEST(zb_v_fills_the_holes_that_few_micro_batches_leave)
+TEST(zb_v_fills_the_holes_that_few_micro_batches_leave)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     const struct ty_sched_shape shape = {4, 4, 2, 0, 1};
     ck_assert_uint_eq(play_makespan("zb-v", &shape, &times), 27); /* published order: 30 */
 }
-END_TEST
 
-START_TEST(v_half_trades_memory_for_a_bubble_between_zb_v_and_v_min)
+TEST(v_half_trades_memory_for_a_bubble_between_zb_v_and_v_min)
 {
     const struct play_times times = play_even(1, 1, 1, 0);
     for (uint32_t p = 2; p <= 16; p++) {
@@ -386,11 +374,10 @@ START_TEST(v_half_trades_memory_for_a_bubble_between_zb_v_and_v_min)
         ck_assert_uint_lt(v_min, 6 * shape.m + 4 * p); /* the reference: 11 on 4, 27 on 8 ranks */
     }
 }
-END_TEST
 
 /* ---- the player ---- */
 
-START_TEST(an_order_that_cannot_be_run_never_ends)
+TEST(an_order_that_cannot_be_run_never_ends)
 {
     const struct ty_sched_shape shape = {1, 1, 2, 0, 1};
     const struct ty_sched_times times = {.forward = 1, .input = 1, .weight = 1};
@@ -411,10 +398,9 @@ START_TEST(an_order_that_cannot_be_run_never_ends)
     ck_assert_double_eq_tol(ty_greedy_play(&greedy, &order, 1, &rules, &out), 6, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* Durations in any unit: what counts is their proportion. */
-START_TEST(searched_orders_do_not_depend_on_the_unit_of_time)
+TEST(searched_orders_do_not_depend_on_the_unit_of_time)
 {
     static const struct ty_sched_times seconds = {
         .forward = 0.1, .backward = 0.3, .input = 0.2, .weight = 0.1, .overlap = -1, .edge = 0.1};
@@ -434,7 +420,6 @@ START_TEST(searched_orders_do_not_depend_on_the_unit_of_time)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* ---- refusals ---- */
 
@@ -461,23 +446,9 @@ static const struct play_refusal refusals[] = {
     {"zb-v", {4, 8, 1, 0, 1}, "zb-v: 1 virtual stage per rank; it has exactly 2"},
 };
 
-START_TEST(impossible_shapes_are_refused_with_what_would_be_right)
+TEST(impossible_shapes_are_refused_with_what_would_be_right)
 {
     play_refusals(refusals, sizeof(refusals) / sizeof(refusals[0]));
 }
-END_TEST
 
-TY_SUITE("sched_zb", figures_are_those_of_the_references,
-         v_min_over_two_ranks_loses_no_more_than_the_skew,
-         makespan_of_zb_1p_has_a_closed_form_for_any_times,
-         zb_1p_holds_p_micro_batches_until_w_and_those_of_1f1b_until_i,
-         interleaved_zb_divides_the_bubble_with_every_legal_group,
-         one_chunk_of_interleaved_zb_is_zb_1p, zb_2p_and_zb_v_leave_nothing_but_the_skew,
-         makespan_of_zb_2p_has_a_closed_form_in_its_domain,
-         delays_cost_zb_1p_two_round_trips_and_zb_v_five_skews,
-         searched_schedules_are_complete_and_keep_their_caps_for_any_times,
-         zb_v_is_never_slower_than_its_published_order,
-         zb_v_fills_the_holes_that_few_micro_batches_leave,
-         v_half_trades_memory_for_a_bubble_between_zb_v_and_v_min,
-         an_order_that_cannot_be_run_never_ends, searched_orders_do_not_depend_on_the_unit_of_time,
-         impossible_shapes_are_refused_with_what_would_be_right)
+TY_SUITE("sched_zb")

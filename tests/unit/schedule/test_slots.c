@@ -58,7 +58,7 @@ static bool check_golden(const char *name)
     return right;
 }
 
-START_TEST(files_are_read_or_refused_with_the_messages_they_state)
+TEST(files_are_read_or_refused_with_the_messages_they_state)
 {
     char path[1024];
     unsigned n_right = 0, n_wrong = 0;
@@ -77,7 +77,6 @@ START_TEST(files_are_read_or_refused_with_the_messages_they_state)
     ck_assert_uint_ge(n_right, 5);
     ck_assert_uint_ge(n_wrong, 18);
 }
-END_TEST
 
 /* ---- there and back ---- */
 
@@ -153,25 +152,22 @@ static void visit_check(const struct play *play)
                   (unsigned)play->shape.m, (unsigned)play->shape.v, err.text);
 }
 
-START_TEST(every_schedule_passes_its_rules)
+TEST(every_schedule_passes_its_rules)
 {
     for_each_schedule(visit_check);
 }
-END_TEST
 
-START_TEST(text_of_every_schedule_reads_back_as_the_same_slots)
+TEST(text_of_every_schedule_reads_back_as_the_same_slots)
 {
     for_each_schedule(visit_text);
 }
-END_TEST
 
-START_TEST(csv_of_every_schedule_reads_back_as_the_same_slots)
+TEST(csv_of_every_schedule_reads_back_as_the_same_slots)
 {
     for_each_schedule(visit_csv);
 }
-END_TEST
 
-START_TEST(csv_is_what_pytorch_writes)
+TEST(csv_is_what_pytorch_writes)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_slots_file file;
@@ -186,9 +182,8 @@ START_TEST(csv_is_what_pytorch_writes)
     ty_text_release(&text);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(csv_refuses_what_it_cannot_say)
+TEST(csv_refuses_what_it_cannot_say)
 {
     static const struct {
         const char *text, *message;
@@ -213,12 +208,11 @@ START_TEST(csv_refuses_what_it_cannot_say)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* ---- reading in detail ---- */
 
 /* Line ends of three systems, a byte-order mark, tabs, halves and marks in any order. */
-START_TEST(spellings_of_the_same_schedule_read_alike)
+TEST(spellings_of_the_same_schedule_read_alike)
 {
     static const char *const texts[] = {
         "rank 0: F0.0 F1.0 (F2.0|B0.0) B1.0 B2.0\nrank 1: F0.1 B0.1 F1.1 B1.1 F2.1 B2.1\n",
@@ -244,7 +238,6 @@ START_TEST(spellings_of_the_same_schedule_read_alike)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* The bytes at the place of an atom, counted without the reader's help. */
 static const char *at_mark(const char *text, struct ty_slot_mark mark)
@@ -255,7 +248,7 @@ static const char *at_mark(const char *text, struct ty_slot_mark mark)
     return text + mark.col - 1;
 }
 
-START_TEST(marks_point_at_their_atoms)
+TEST(marks_point_at_their_atoms)
 {
     static const char *const names[] = {"1f1b.slots", "split_v.slots", "two_way.slots",
                                         "sliced.slots"};
@@ -282,9 +275,8 @@ START_TEST(marks_point_at_their_atoms)
     }
     ck_assert_uint_gt(n, 60);
 }
-END_TEST
 
-START_TEST(wrong_texts_are_refused_in_one_line)
+TEST(wrong_texts_are_refused_in_one_line)
 {
     static const struct {
         const char *text, *message;
@@ -334,10 +326,5 @@ START_TEST(wrong_texts_are_refused_in_one_line)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-TY_SUITE("slots", files_are_read_or_refused_with_the_messages_they_state,
-         every_schedule_passes_its_rules, text_of_every_schedule_reads_back_as_the_same_slots,
-         csv_of_every_schedule_reads_back_as_the_same_slots, csv_is_what_pytorch_writes,
-         csv_refuses_what_it_cannot_say, spellings_of_the_same_schedule_read_alike,
-         marks_point_at_their_atoms, wrong_texts_are_refused_in_one_line)
+TY_SUITE("slots")

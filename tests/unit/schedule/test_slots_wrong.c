@@ -4,7 +4,7 @@
 #include "model/orders/text.h"
 #include "tests/unit/slots_case.h"
 
-START_TEST(a_file_of_another_kind_has_one_message)
+TEST(a_file_of_another_kind_has_one_message)
 {
     static const char text[] = "\xFF\xFEr\0a\0n\0k\0 \0000\0:\0\n\0";
     static const char binary[] = "rank 0: F0.0\0\0\0\0 B0.0\n";
@@ -19,11 +19,10 @@ START_TEST(a_file_of_another_kind_has_one_message)
     ck_assert_str_eq(err.text, "f: binary data, no text; name another file");
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* ---- limits ---- */
 
-START_TEST(twenty_messages_are_shown_and_the_rest_is_counted)
+TEST(twenty_messages_are_shown_and_the_rest_is_counted)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_slots_file file;
@@ -40,10 +39,9 @@ START_TEST(twenty_messages_are_shown_and_the_rest_is_counted)
     ty_text_release(&text);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* 65,535 micro-batches in one stage each: more pieces than any table should have. */
-START_TEST(a_file_cannot_ask_for_more_pieces_than_it_has_passes)
+TEST(a_file_cannot_ask_for_more_pieces_than_it_has_passes)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_slots_file file;
@@ -59,9 +57,8 @@ START_TEST(a_file_cannot_ask_for_more_pieces_than_it_has_passes)
     ty_text_release(&text);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(more_atoms_than_the_limit_are_refused)
+TEST(more_atoms_than_the_limit_are_refused)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_slots_file file;
@@ -76,11 +73,10 @@ START_TEST(more_atoms_than_the_limit_are_refused)
     ty_text_release(&text);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* ---- checking orders that no file can hold ---- */
 
-START_TEST(shapes_that_do_not_fit_are_refused)
+TEST(shapes_that_do_not_fit_are_refused)
 {
     struct ty_slot slot[2] = {{.phase = TY_PHASE_FORWARD}, {.phase = TY_PHASE_BACKWARD}};
     struct ty_rank_slots rank = {.slot = slot, .n = 2, .cap = 2};
@@ -101,9 +97,8 @@ START_TEST(shapes_that_do_not_fit_are_refused)
         "s on rank s, with ^ on rank p - 1 - s");
     ck_assert_int_eq(ty_slots_check(TY_PLACE_LOOPED, &one, &slots, NULL, NULL), 0);
 }
-END_TEST
 
-START_TEST(atoms_that_make_no_sense_are_named)
+TEST(atoms_that_make_no_sense_are_named)
 {
     struct ty_slot slot[] = {
         {.phase = TY_PHASE_FORWARD, .paired = true},
@@ -125,11 +120,10 @@ START_TEST(atoms_that_make_no_sense_are_named)
         "rank 0 slot 3 (B1.0): an overlapped slot is a forward and a backward\n"
         "rank 0 slot 3 (F0.0^): outside 1 direction of 2 micro-batches, 1 stages, 1 slices");
 }
-END_TEST
 
 /* Stage 12 waits at rank 0 for micro-batch 0, rank 11 wants micro-batch 1 first, which all ranks
  * between them wait for and rank 0 has not begun. */
-START_TEST(a_long_ring_is_cut_short)
+TEST(a_long_ring_is_cut_short)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_slots_file file;
@@ -156,7 +150,6 @@ START_TEST(a_long_ring_is_cut_short)
     ty_text_release(&text);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* ---- damage ---- */
 
@@ -196,11 +189,10 @@ static void visit_swaps(const struct play *generated)
     }
 }
 
-START_TEST(an_order_is_refused_exactly_when_it_cannot_run)
+TEST(an_order_is_refused_exactly_when_it_cannot_run)
 {
     for_each_schedule(visit_swaps);
 }
-END_TEST
 
 /* Any one atom left out, doubled or moved to the next rank is refused. */
 static void visit_losses(const struct play *play)
@@ -228,14 +220,13 @@ static void visit_losses(const struct play *play)
     }
 }
 
-START_TEST(an_atom_that_is_lost_or_renamed_is_refused)
+TEST(an_atom_that_is_lost_or_renamed_is_refused)
 {
     for_each_schedule(visit_losses);
 }
-END_TEST
 
 /* Bytes changed, cut out or put in: the reader answers, and says something when it refuses. */
-START_TEST(damaged_files_are_read_or_refused_with_a_message)
+TEST(damaged_files_are_read_or_refused_with_a_message)
 {
     static const char *const names[] = {"two_way.slots", "sliced.slots", "lowered.csv"};
     static const char bytes[] = "FBIW0123456789.^#()|;, \n\r\"\xC3";
@@ -260,12 +251,5 @@ START_TEST(damaged_files_are_read_or_refused_with_a_message)
         free(text);
     }
 }
-END_TEST
 
-TY_SUITE("wrong slots", a_file_of_another_kind_has_one_message,
-         twenty_messages_are_shown_and_the_rest_is_counted,
-         a_file_cannot_ask_for_more_pieces_than_it_has_passes,
-         more_atoms_than_the_limit_are_refused, shapes_that_do_not_fit_are_refused,
-         atoms_that_make_no_sense_are_named, a_long_ring_is_cut_short,
-         an_order_is_refused_exactly_when_it_cannot_run, an_atom_that_is_lost_or_renamed_is_refused,
-         damaged_files_are_read_or_refused_with_a_message)
+TY_SUITE("wrong slots")

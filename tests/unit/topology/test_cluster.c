@@ -28,7 +28,7 @@ static size_t value_size(enum ty_field_type type)
     }
 }
 
-START_TEST(every_member_is_a_key)
+TEST(every_member_is_a_key)
 {
     static unsigned char covered[sizeof(struct ty_cluster)];
     for (uint32_t i = 0; i < ty_n_cluster_fields; i++) {
@@ -53,9 +53,8 @@ START_TEST(every_member_is_a_key)
         ck_assert_msg(gap <= 4, "no key fills the member that holds byte %zu", b);
     }
 }
-END_TEST
 
-START_TEST(every_key_has_a_line_of_documentation)
+TEST(every_key_has_a_line_of_documentation)
 {
     for (uint32_t i = 0; i < ty_n_cluster_fields; i++) {
         const struct ty_field *field = &ty_cluster_fields[i];
@@ -65,7 +64,6 @@ START_TEST(every_key_has_a_line_of_documentation)
         }
     }
 }
-END_TEST
 
 /* What any GPU of the last ten years satisfies; a slip of a unit or a power of ten does not. */
 static void check_gpu(const char *name, const struct ty_cluster *c)
@@ -97,7 +95,7 @@ static void check_gpu(const char *name, const struct ty_cluster *c)
                         c->gpu.attention[TY_ATTENTION_FLASH2].rate_max);
 }
 
-START_TEST(every_gpu_preset_is_complete_and_plausible)
+TEST(every_gpu_preset_is_complete_and_plausible)
 {
     for (const struct ty_preset *p = ty_gpu_presets; p->name != NULL; p++) {
         struct cluster_case c;
@@ -111,9 +109,8 @@ START_TEST(every_gpu_preset_is_complete_and_plausible)
         ty_arena_release(&c.arena);
     }
 }
-END_TEST
 
-START_TEST(every_cluster_preset_is_complete_and_plausible)
+TEST(every_cluster_preset_is_complete_and_plausible)
 {
     for (const struct ty_preset *p = ty_cluster_presets; p->name != NULL; p++) {
         const struct ty_cluster c = cluster_preset(p->name, "nodes: 2");
@@ -128,9 +125,8 @@ START_TEST(every_cluster_preset_is_complete_and_plausible)
         ck_assert_double_gt(c.net.step, c.nvlink.step);
     }
 }
-END_TEST
 
-START_TEST(every_line_of_a_preset_names_its_source)
+TEST(every_line_of_a_preset_names_its_source)
 {
     const struct ty_preset *const tables[] = {ty_gpu_presets, ty_cluster_presets};
     for (size_t t = 0; t < TY_COUNT(tables); t++) {
@@ -147,7 +143,6 @@ START_TEST(every_line_of_a_preset_names_its_source)
         }
     }
 }
-END_TEST
 
 static const char spelled_out[] = "peak_bf16: 400 TFLOP/s\n"
                                   "memory: 64 GiB\n"
@@ -157,7 +152,7 @@ static const char spelled_out[] = "peak_bf16: 400 TFLOP/s\n"
                                   "nvlink_bandwidth: 200 GB/s\n"
                                   "nic_bandwidth: 100 Gb/s\n";
 
-START_TEST(a_cluster_without_presets_is_complete)
+TEST(a_cluster_without_presets_is_complete)
 {
     struct cluster_case c;
     cluster_begin(&c);
@@ -177,9 +172,8 @@ START_TEST(a_cluster_without_presets_is_complete)
     ck_assert_msg(memcmp(&before, &c.cluster, sizeof(before)) == 0, "deriving twice changes");
     ty_arena_release(&c.arena);
 }
-END_TEST
 
-START_TEST(a_key_beside_a_preset_overrides_it)
+TEST(a_key_beside_a_preset_overrides_it)
 {
     const struct ty_cluster c = cluster_preset(
         "dgx-a100-80g", "memory: 60 GiB\nnics_per_node: 1\nnvls_efficiency: none\n"
@@ -191,12 +185,11 @@ START_TEST(a_key_beside_a_preset_overrides_it)
     ck_assert_ptr_eq(ty_coll_algorithms[c.collectives.algorithm - 1], &ty_coll_tree);
     ck_assert_double_eq(c.gpu.peak[TY_DTYPE_BF16], 312e12);
 }
-END_TEST
 
 /* A layout with four communicators leaves 71.8 GiB for the model on an 80 GB A100: near the 72.5
  * GiB that part runs from out-of-memory failures best (273 outcomes of Hagemann et al. 2023),
  * within the 1 % that their spread leaves open. */
-START_TEST(the_reserve_leaves_what_a100_runs_could_use)
+TEST(the_reserve_leaves_what_a100_runs_could_use)
 {
     const struct ty_cluster c = cluster_preset("dgx-a100-80g", NULL);
     const double gib = 1 << 30;
@@ -204,9 +197,8 @@ START_TEST(the_reserve_leaves_what_a100_runs_could_use)
         (c.gpu.memory - ty_cluster_reserve(&c, 4)) / (1 + c.overhead.fragmentation);
     ck_assert_double_eq_tol(limit / gib, 72.5, 0.8);
 }
-END_TEST
 
-START_TEST(reserve_is_context_and_communicators_unless_given)
+TEST(reserve_is_context_and_communicators_unless_given)
 {
     struct ty_cluster c = {.overhead.context = 1e9, .overhead.communicator = 2e8};
     ck_assert_double_eq(ty_cluster_reserve(&c, 0), 1e9);
@@ -214,9 +206,8 @@ START_TEST(reserve_is_context_and_communicators_unless_given)
     c.overhead.reserve = 3e9;
     ck_assert_double_eq(ty_cluster_reserve(&c, 5), 3e9);
 }
-END_TEST
 
-START_TEST(checks_point_at_the_value_to_change)
+TEST(checks_point_at_the_value_to_change)
 {
     static const struct {
         const char *text, *message;
@@ -251,16 +242,14 @@ START_TEST(checks_point_at_the_value_to_change)
         ty_arena_release(&c.arena);
     }
 }
-END_TEST
 
-START_TEST(collective_words_name_their_algorithms)
+TEST(collective_words_name_their_algorithms)
 {
     ck_assert_int_eq(ty_coll_algorithm_words[0].value, 0);
     for (const struct ty_word *w = &ty_coll_algorithm_words[1]; w->name != NULL; w++) {
         ck_assert_str_eq(ty_coll_algorithms[w->value - 1]->name, w->name);
     }
 }
-END_TEST
 
 /* ---- what the presets make of collectives, against published figures ---- */
 
@@ -280,7 +269,7 @@ static double all_reduce_s(const char *preset, uint32_t n, double bytes)
 
 /* One latency and one bandwidth stand for three protocols that NCCL switches between near 16 MiB;
  * vTrain's own table misses such a line by 4 % on average and by more at that point. */
-START_TEST(all_reduces_in_a_node_meet_measurements)
+TEST(all_reduces_in_a_node_meet_measurements)
 {
     static const struct {
         const char *preset;
@@ -310,11 +299,10 @@ START_TEST(all_reduces_in_a_node_meet_measurements)
                       rows[i].preset, rows[i].n, rows[i].mib, us, rows[i].us);
     }
 }
-END_TEST
 
 /* 8.4 + 224 x 3.4 + 31 x 14 us by NCCL's tuning for 32 nodes of 8; 3 % because it counts crossings
  * between nodes in the mean, one less than the slowest block meets. */
-START_TEST(a_ring_over_32_nodes_has_nccls_latency)
+TEST(a_ring_over_32_nodes_has_nccls_latency)
 {
     const struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 32");
     const struct ty_reach reach = {.ranks = 256, .nodes = 32, .per_node = 8, .sharing = 1};
@@ -322,9 +310,8 @@ START_TEST(a_ring_over_32_nodes_has_nccls_latency)
     ty_coll_cost(&cluster, &ty_coll_ring, TY_COLL_ALL_GATHER, 0, &reach, &cost);
     ck_assert_double_eq_tol(cost.latency_s, 1204e-6, 0.03 * 1204e-6);
 }
-END_TEST
 
-START_TEST(bus_bandwidths_meet_published_limits)
+TEST(bus_bandwidths_meet_published_limits)
 {
     static const struct {
         const char *preset;
@@ -358,9 +345,8 @@ START_TEST(bus_bandwidths_meet_published_limits)
                       rows[i].busbw / 1e9);
     }
 }
-END_TEST
 
-START_TEST(names_of_gpus_differ_by_their_models)
+TEST(names_of_gpus_differ_by_their_models)
 {
     static const struct {
         const char *a, *b;
@@ -386,13 +372,5 @@ START_TEST(names_of_gpus_differ_by_their_models)
         ck_assert(ty_gpu_names_differ(rows[i].b, rows[i].a) == rows[i].differ);
     }
 }
-END_TEST
 
-TY_SUITE("cluster", names_of_gpus_differ_by_their_models, every_member_is_a_key,
-         every_key_has_a_line_of_documentation, every_gpu_preset_is_complete_and_plausible,
-         every_cluster_preset_is_complete_and_plausible, every_line_of_a_preset_names_its_source,
-         a_cluster_without_presets_is_complete, a_key_beside_a_preset_overrides_it,
-         the_reserve_leaves_what_a100_runs_could_use,
-         reserve_is_context_and_communicators_unless_given, checks_point_at_the_value_to_change,
-         collective_words_name_their_algorithms, all_reduces_in_a_node_meet_measurements,
-         a_ring_over_32_nodes_has_nccls_latency, bus_bandwidths_meet_published_limits)
+TY_SUITE("cluster")

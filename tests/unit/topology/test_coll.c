@@ -14,7 +14,7 @@ static bool is_chain(enum ty_coll coll)
 
 /* ---- closed form against execution ---- */
 
-START_TEST(ring_time_is_that_of_its_steps)
+TEST(ring_time_is_that_of_its_steps)
 {
     static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE, TY_COLL_ALL_GATHER,
                                          TY_COLL_REDUCE_SCATTER, TY_COLL_BROADCAST, TY_COLL_REDUCE};
@@ -43,7 +43,6 @@ START_TEST(ring_time_is_that_of_its_steps)
                       ty_coll_name(coll), n, g, bytes, seconds, fixed + f.end_s);
     }
 }
-END_TEST
 
 /* Members on each node of groups that straddle; 0 ends the list. */
 static const uint32_t uneven[][5] = {
@@ -66,7 +65,7 @@ static struct ty_reach uneven_reach(size_t i, uint32_t *node_of)
     return reach;
 }
 
-START_TEST(rings_over_uneven_nodes_take_what_their_steps_take)
+TEST(rings_over_uneven_nodes_take_what_their_steps_take)
 {
     static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE, TY_COLL_ALL_GATHER,
                                          TY_COLL_REDUCE_SCATTER, TY_COLL_BROADCAST};
@@ -104,10 +103,9 @@ START_TEST(rings_over_uneven_nodes_take_what_their_steps_take)
                             EXACT * bytes * 8);
     }
 }
-END_TEST
 
 /* Every pair of members exchanges S/n; a node's NICs are those of its members. */
-START_TEST(all_to_all_over_uneven_nodes_waits_for_the_slowest_node)
+TEST(all_to_all_over_uneven_nodes_waits_for_the_slowest_node)
 {
     for (size_t i = 0; i < TY_COUNT(uneven); i++) {
         const struct ty_cluster cluster = ideal(8);
@@ -136,9 +134,8 @@ START_TEST(all_to_all_over_uneven_nodes_waits_for_the_slowest_node)
         }
     }
 }
-END_TEST
 
-START_TEST(the_poorest_node_decides_between_nodes)
+TEST(the_poorest_node_decides_between_nodes)
 {
     static const struct {
         uint32_t nics, per_node, fewest, sharing;
@@ -171,9 +168,8 @@ START_TEST(the_poorest_node_decides_between_nodes)
         ck_assert_double_eq_tol(tree.latency_s - even.latency_s, longer, 1e-15);
     }
 }
-END_TEST
 
-START_TEST(all_reduce_in_a_node_has_the_measured_latency)
+TEST(all_reduce_in_a_node_has_the_measured_latency)
 {
     for (uint32_t n = 2; n <= 8; n++) {
         const struct ty_cluster cluster = ideal(8);
@@ -183,9 +179,8 @@ START_TEST(all_reduce_in_a_node_has_the_measured_latency)
         ck_assert_double_eq_tol(cost.latency_s, 40e-6 + n * 6e-6, 1e-15);
     }
 }
-END_TEST
 
-START_TEST(hierarchical_time_is_that_of_its_steps)
+TEST(hierarchical_time_is_that_of_its_steps)
 {
     static const double sizes[] = {0, 1e5, 64e6};
     for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(sizes); i++) {
@@ -211,9 +206,8 @@ START_TEST(hierarchical_time_is_that_of_its_steps)
                       g, bytes, seconds, fixed + f.end_s);
     }
 }
-END_TEST
 
-START_TEST(pat_takes_as_many_rounds_as_the_logarithm_of_its_ranks)
+TEST(pat_takes_as_many_rounds_as_the_logarithm_of_its_ranks)
 {
     static const uint32_t ranks[] = {2, 3, 8, 13, 64}, rounds[] = {1, 2, 3, 4, 6};
     for (size_t i = 0; i < 2 * TY_COUNT(ranks); i++) {
@@ -235,9 +229,8 @@ START_TEST(pat_takes_as_many_rounds_as_the_logarithm_of_its_ranks)
         }
     }
 }
-END_TEST
 
-START_TEST(all_to_all_time_is_that_of_its_steps)
+TEST(all_to_all_time_is_that_of_its_steps)
 {
     static const double sizes[] = {0, 1e5, 64e6};
     for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(sizes); i++) {
@@ -257,9 +250,8 @@ START_TEST(all_to_all_time_is_that_of_its_steps)
                       g, bytes, seconds, fixed + f.end_s);
     }
 }
-END_TEST
 
-START_TEST(a_shift_takes_what_its_messages_take)
+TEST(a_shift_takes_what_its_messages_take)
 {
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
         const uint32_t n = shapes[i].n, g = shapes[i].g;
@@ -285,11 +277,10 @@ START_TEST(a_shift_takes_what_its_messages_take)
     ty_coll_cost(&cluster, NULL, TY_COLL_SEND_RECV, 1e9, &reach, &cost);
     ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.9 * 25e9 / 4), EXACT);
 }
-END_TEST
 
 /* 8 H100 that all send to the next, nccl-tests 2.29 (xxrjun/nccl-tests-cluster): 80 GB/s at 32 and
  * 64 MiB, 162 at 128, 300 at 256, 355 from 512 MiB on. Four have twice the channels each. */
-START_TEST(a_message_in_a_node_has_more_channels_the_longer_it_is)
+TEST(a_message_in_a_node_has_more_channels_the_longer_it_is)
 {
     static const struct {
         uint32_t n, mib;
@@ -306,10 +297,9 @@ START_TEST(a_message_in_a_node_has_more_channels_the_longer_it_is)
                             EXACT);
     }
 }
-END_TEST
 
 /* Exact where the tree is full: nodes a power of two. Else some path is shorter than the depth. */
-START_TEST(tree_latency_is_that_of_its_steps)
+TEST(tree_latency_is_that_of_its_steps)
 {
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
         const uint32_t n = shapes[i].n, g = shapes[i].g, k = n / g;
@@ -331,10 +321,9 @@ START_TEST(tree_latency_is_that_of_its_steps)
         }
     }
 }
-END_TEST
 
 /* The closed form pipelines chunks through two trees; the steps send the whole through one. */
-START_TEST(tree_transfer_is_pipelined)
+TEST(tree_transfer_is_pipelined)
 {
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
         const uint32_t n = shapes[i].n, g = shapes[i].g, k = n / g;
@@ -355,9 +344,8 @@ START_TEST(tree_transfer_is_pipelined)
         ck_assert_double_le(cost.transfer_s, f.end_s * (1 + EXACT));
     }
 }
-END_TEST
 
-START_TEST(phases_hide_as_far_as_the_overlap_says)
+TEST(phases_hide_as_far_as_the_overlap_says)
 {
     static const double overlaps[] = {0, 0.5, 1};
     double seconds[TY_COUNT(overlaps)];
@@ -374,7 +362,6 @@ START_TEST(phases_hide_as_far_as_the_overlap_says)
     ck_assert_double_eq_tol(seconds[1], net + nvlink, 1e-12);
     ck_assert_double_eq_tol(seconds[2], net, 1e-12);
 }
-END_TEST
 
 /* ---- bytes ---- */
 
@@ -406,7 +393,7 @@ static double textbook_volume(const struct ty_coll_algorithm *algorithm, enum ty
     return algorithm == &ty_coll_tree ? 2 * (n - 1) : n * ty_coll_bus_factor(coll, n);
 }
 
-START_TEST(bytes_are_conserved_and_booked_by_link)
+TEST(bytes_are_conserved_and_booked_by_link)
 {
     const double bytes = 48e6;
     for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(expansions); i++) {
@@ -437,9 +424,8 @@ START_TEST(bytes_are_conserved_and_booked_by_link)
         ck_assert_double_eq_tol(n * cost.net_B, f.carried[NET], EXACT * volume);
     }
 }
-END_TEST
 
-START_TEST(every_rank_receives_its_share)
+TEST(every_rank_receives_its_share)
 {
     const double bytes = 48e6;
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
@@ -465,15 +451,5 @@ START_TEST(every_rank_receives_its_share)
         }
     }
 }
-END_TEST
 
-TY_SUITE("coll", ring_time_is_that_of_its_steps, rings_over_uneven_nodes_take_what_their_steps_take,
-         all_to_all_over_uneven_nodes_waits_for_the_slowest_node,
-         the_poorest_node_decides_between_nodes, all_reduce_in_a_node_has_the_measured_latency,
-         hierarchical_time_is_that_of_its_steps,
-         pat_takes_as_many_rounds_as_the_logarithm_of_its_ranks,
-         all_to_all_time_is_that_of_its_steps, tree_latency_is_that_of_its_steps,
-         tree_transfer_is_pipelined, phases_hide_as_far_as_the_overlap_says,
-         bytes_are_conserved_and_booked_by_link, every_rank_receives_its_share,
-         a_shift_takes_what_its_messages_take,
-         a_message_in_a_node_has_more_channels_the_longer_it_is)
+TY_SUITE("coll")

@@ -4,7 +4,7 @@
 #include "tests/unit/coll_case.h"
 #include "tests/unit/fabric.h"
 
-START_TEST(a_chain_from_inside_a_node_comes_back_to_it)
+TEST(a_chain_from_inside_a_node_comes_back_to_it)
 {
     static const enum ty_coll colls[] = {TY_COLL_BROADCAST, TY_COLL_REDUCE};
     for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(colls); i++) {
@@ -35,9 +35,8 @@ START_TEST(a_chain_from_inside_a_node_comes_back_to_it)
         }
     }
 }
-END_TEST
 
-START_TEST(chains_of_all_roots_take_their_mean)
+TEST(chains_of_all_roots_take_their_mean)
 {
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
         const uint32_t n = shapes[i].n, g = shapes[i].g;
@@ -58,6 +57,5 @@ START_TEST(chains_of_all_roots_take_their_mean)
         ck_assert_double_eq_tol(cost.nvlink_B, nvlink_B, EXACT * n * 6e6);
     }
 }
-END_TEST
 
-TY_SUITE("chains", a_chain_from_inside_a_node_comes_back_to_it, chains_of_all_roots_take_their_mean)
+TY_SUITE("chains")

@@ -8,7 +8,7 @@
 
 /* ---- choice ---- */
 
-START_TEST(auto_is_never_slower_than_any_algorithm)
+TEST(auto_is_never_slower_than_any_algorithm)
 {
     static const double sizes[] = {0, 1e4, 1e6, 1e8, 1e10};
     const struct ty_cluster cluster = cluster_preset("dgx-h100", "nodes: 64");
@@ -31,9 +31,8 @@ START_TEST(auto_is_never_slower_than_any_algorithm)
         }
     }
 }
-END_TEST
 
-START_TEST(the_collectives_key_overrides_the_choice)
+TEST(the_collectives_key_overrides_the_choice)
 {
     const struct ty_reach reach = reach_of(64, 8);
     for (const struct ty_word *w = &ty_coll_algorithm_words[1]; w->name != NULL; w++) {
@@ -49,11 +48,10 @@ START_TEST(the_collectives_key_overrides_the_choice)
         ck_assert_str_eq(cost.algorithm->name, w->name);
     }
 }
-END_TEST
 
 /* 8 A100, nccl-tests figures of VIA-Research/vTrain: 93 us at 1 MiB, 96 at 4, 134 at 8, 232 at 16,
  * 580 at 64, 8193 at 1 GiB. */
-START_TEST(protocols_change_with_the_size)
+TEST(protocols_change_with_the_size)
 {
     static const struct {
         double mib, us;
@@ -74,11 +72,10 @@ START_TEST(protocols_change_with_the_size)
     ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, 1, &pair, &cost); /* the floor */
     ck_assert_double_eq_tol(ty_coll_seconds(&cost), 44e-6, 1e-9);
 }
-END_TEST
 
 /* One of the two nodes is the root of each tree: its NICs carry the tensor once, where NCCL
  * says. */
-START_TEST(two_nodes_may_halve_a_tree)
+TEST(two_nodes_may_halve_a_tree)
 {
     struct ty_cluster cluster = ideal(8);
     const struct ty_reach reach = reach_of(16, 8);
@@ -89,11 +86,10 @@ START_TEST(two_nodes_may_halve_a_tree)
     ck_assert_double_eq_tol(twice.transfer_s, 2e9 / (0.92 * 0.9 * 8 * 22.5e9), 1e-9);
     ck_assert_double_lt(once.transfer_s, twice.transfer_s);
 }
-END_TEST
 
 /* H100, nccl-tests: 487 GB/s of bus bandwidth on two nodes; 380 on four or more (NVIDIA GTC24
  * S62129), where NICs of 8 x 48 GB/s are the limit. */
-START_TEST(switches_and_a_tree_reach_their_published_bandwidth)
+TEST(switches_and_a_tree_reach_their_published_bandwidth)
 {
     static const struct {
         uint32_t nodes;
@@ -109,10 +105,9 @@ START_TEST(switches_and_a_tree_reach_their_published_bandwidth)
         ck_assert_double_eq_tol(busbw, rows[i].busbw, 0.06 * rows[i].busbw);
     }
 }
-END_TEST
 
 /* Small: latency decides, and a tree's grows with log2 of the nodes. Large: rings use all links. */
-START_TEST(trees_win_small_and_rings_win_large_between_nodes)
+TEST(trees_win_small_and_rings_win_large_between_nodes)
 {
     static const struct {
         double bytes;
@@ -126,9 +121,8 @@ START_TEST(trees_win_small_and_rings_win_large_between_nodes)
         ck_assert_str_eq(cost.algorithm->name, rows[i].algorithm->name);
     }
 }
-END_TEST
 
-START_TEST(a_cluster_may_do_without_ll)
+TEST(a_cluster_may_do_without_ll)
 {
     const struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "{nodes: 32, net_ll: false}");
     const struct ty_reach reach = reach_of(256, 8);
@@ -138,9 +132,8 @@ START_TEST(a_cluster_may_do_without_ll)
     ty_coll_cost(&cluster, NULL, TY_COLL_ALL_GATHER, 1e5, &reach, &cost);
     ck_assert_str_eq(cost.algorithm->name, "ring");
 }
-END_TEST
 
-START_TEST(a_group_of_one_costs_nothing)
+TEST(a_group_of_one_costs_nothing)
 {
     const struct ty_cluster cluster = ideal(8);
     const struct ty_reach reach = reach_of(1, 1);
@@ -151,20 +144,18 @@ START_TEST(a_group_of_one_costs_nothing)
         ck_assert_double_eq(cost.nvlink_B + cost.net_B, 0);
     }
 }
-END_TEST
 
-START_TEST(every_algorithm_describes_itself)
+TEST(every_algorithm_describes_itself)
 {
     for (size_t i = 0; ty_coll_algorithms[i] != NULL; i++) {
         ck_assert_uint_gt(strlen(ty_coll_algorithms[i]->summary), 20);
         ck_assert_uint_gt(strlen(ty_coll_algorithms[i]->source), 10);
     }
 }
-END_TEST
 
 /* ---- NICs ---- */
 
-START_TEST(two_groups_on_one_nic_take_twice_as_long)
+TEST(two_groups_on_one_nic_take_twice_as_long)
 {
     static const struct {
         enum ty_coll coll;
@@ -188,9 +179,8 @@ START_TEST(two_groups_on_one_nic_take_twice_as_long)
         ck_assert_double_eq(two.net_B, one.net_B);
     }
 }
-END_TEST
 
-START_TEST(groups_of_a_node_share_its_nics_and_no_more)
+TEST(groups_of_a_node_share_its_nics_and_no_more)
 {
     static const struct {
         uint32_t nics, per_node, sharing;
@@ -218,9 +208,8 @@ START_TEST(groups_of_a_node_share_its_nics_and_no_more)
         ck_assert_double_le(rate * rows[i].sharing, rows[i].nics * 22.5e9 * (1 + EXACT));
     }
 }
-END_TEST
 
-START_TEST(messages_share_a_nic_where_gpus_do)
+TEST(messages_share_a_nic_where_gpus_do)
 {
     struct ty_cluster cluster = ideal(8);
     struct ty_coll_cost cost;
@@ -235,9 +224,8 @@ START_TEST(messages_share_a_nic_where_gpus_do)
     ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.7 * 300e9), EXACT);
     ck_assert_double_eq(cost.nvlink_B, 1e9);
 }
-END_TEST
 
-START_TEST(bus_factors_are_those_of_nccl_tests)
+TEST(bus_factors_are_those_of_nccl_tests)
 {
     ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_ALL_REDUCE, 8), 1.75);
     ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_ALL_GATHER, 8), 0.875);
@@ -247,12 +235,5 @@ START_TEST(bus_factors_are_those_of_nccl_tests)
     ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_REDUCE, 8), 1);
     ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_SEND_RECV, 2), 1);
 }
-END_TEST
 
-TY_SUITE("choice of collectives", auto_is_never_slower_than_any_algorithm,
-         the_collectives_key_overrides_the_choice, protocols_change_with_the_size,
-         two_nodes_may_halve_a_tree, switches_and_a_tree_reach_their_published_bandwidth,
-         trees_win_small_and_rings_win_large_between_nodes, a_cluster_may_do_without_ll,
-         a_group_of_one_costs_nothing, every_algorithm_describes_itself,
-         two_groups_on_one_nic_take_twice_as_long, groups_of_a_node_share_its_nics_and_no_more,
-         messages_share_a_nic_where_gpus_do, bus_factors_are_those_of_nccl_tests)
+TY_SUITE("choice of collectives")

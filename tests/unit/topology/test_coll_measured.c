@@ -45,7 +45,7 @@ static struct ty_coll_log good_log(const char *file, const char *text, struct ty
     return log;
 }
 
-START_TEST(head_and_rows_are_read)
+TEST(head_and_rows_are_read)
 {
     struct ty_arena arena = {0};
     const struct ty_coll_log log =
@@ -64,10 +64,9 @@ START_TEST(head_and_rows_are_read)
     ck_assert_double_eq_tol(log.time_s[1], 44.21e-6, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* No test name, no groups, "error" for "#wrong", rows without redop and root; Windows line ends. */
-START_TEST(old_versions_are_read)
+TEST(old_versions_are_read)
 {
     static const char head[] = "# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor)\r\n"
                                "#   Rank  0 Pid  31415 on     node1 device  0 [0x07] A100\r\n"
@@ -88,9 +87,8 @@ START_TEST(old_versions_are_read)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(groups_that_ran_at_once_are_told_apart)
+TEST(groups_that_ran_at_once_are_told_apart)
 {
     struct ty_arena arena = {0};
     const struct ty_coll_log log =
@@ -104,9 +102,8 @@ START_TEST(groups_that_ran_at_once_are_told_apart)
     ck_assert_uint_eq(log.sharing, 2);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(repeated_sizes_are_averaged_and_ordered)
+TEST(repeated_sizes_are_averaged_and_ordered)
 {
     struct ty_arena arena = {0};
     const struct ty_coll_log log =
@@ -119,7 +116,6 @@ START_TEST(repeated_sizes_are_averaged_and_ordered)
     ck_assert_double_eq_tol(log.time_s[0], 25e-6, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
 static const struct {
     const char *file, *text, *message;
@@ -191,7 +187,7 @@ static const struct {
     {"a.log", "caf\xe9\n", "a.log:1:4: not UTF-8 text (byte 0xE9); save the file as UTF-8"},
 };
 
-START_TEST(every_mistake_has_a_place_and_a_remedy)
+TEST(every_mistake_has_a_place_and_a_remedy)
 {
     for (size_t i = 0; i < TY_COUNT(mistakes); i++) {
         struct ty_arena arena = {0};
@@ -205,7 +201,6 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
 /* ---- times ---- */
 
@@ -223,7 +218,7 @@ static struct ty_coll_table table_of(enum ty_coll coll, uint32_t ranks, uint32_t
 
 #define SIZES 26u
 
-START_TEST(the_fit_finds_latency_and_bandwidth)
+TEST(the_fit_finds_latency_and_bandwidth)
 {
     /* ranks, latency in us, bus bandwidth in GB/s; from latency-bound to bandwidth-bound logs */
     static const double rows[][3] = {{8, 25, 230}, {2, 4, 12}, {512, 3000, 90}, {16, 60, 3000}};
@@ -244,10 +239,9 @@ START_TEST(the_fit_finds_latency_and_bandwidth)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* Every MiB up to 1 GiB, and three small sizes that alone know the latency. */
-START_TEST(a_crowded_decade_does_not_drown_the_others)
+TEST(a_crowded_decade_does_not_drown_the_others)
 {
     struct ty_arena arena = {0};
     static double size[1027], time[1027];
@@ -262,9 +256,8 @@ START_TEST(a_crowded_decade_does_not_drown_the_others)
     ck_assert(table.fit.bus_Bps > 84e9); /* all rows alike: 80.3 */
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(times_are_those_measured_and_extend_as_documented)
+TEST(times_are_those_measured_and_extend_as_documented)
 {
     static const double size[] = {1e3, 1e6, 1.9e6, 2e6}, time[] = {20e-6, 60e-6, 90e-6, 100e-6};
     struct ty_arena arena = {0};
@@ -278,7 +271,6 @@ START_TEST(times_are_those_measured_and_extend_as_documented)
     ck_assert_double_eq_tol(ty_coll_table_seconds(&table, 5e6) / 220e-6, 1, 1e-12);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* ---- choice ---- */
 
@@ -293,7 +285,7 @@ static struct ty_coll_cost cost_on(const struct ty_cluster *cluster, enum ty_col
     return cost;
 }
 
-START_TEST(a_log_replaces_the_model_of_its_reach_only)
+TEST(a_log_replaces_the_model_of_its_reach_only)
 {
     struct ty_arena arena = {0};
     struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 4\ncollectives: ring");
@@ -313,10 +305,9 @@ START_TEST(a_log_replaces_the_model_of_its_reach_only)
     ck_assert_ptr_eq(cost_on(&cluster, TY_COLL_ALL_REDUCE, across, 1e6).algorithm, &ty_coll_ring);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* The floor of the models is a preset's; a log of a quicker machine is believed. */
-START_TEST(what_was_measured_may_be_below_the_floor)
+TEST(what_was_measured_may_be_below_the_floor)
 {
     struct ty_arena arena = {0};
     struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nvlink_floor: 1 s");
@@ -331,9 +322,8 @@ START_TEST(what_was_measured_may_be_below_the_floor)
     ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1e-3, 1e-15);
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(groups_that_share_nics_need_a_log_that_did)
+TEST(groups_that_share_nics_need_a_log_that_did)
 {
     struct ty_arena arena = {0};
     struct ty_coll_table table =
@@ -356,9 +346,8 @@ START_TEST(groups_that_share_nics_need_a_log_that_did)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(messages_take_what_sendrecv_measured)
+TEST(messages_take_what_sendrecv_measured)
 {
     struct ty_arena arena = {0};
     struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 2");
@@ -379,10 +368,9 @@ START_TEST(messages_take_what_sendrecv_measured)
     ck_assert(cost.net_B == 5e8 && cost.nvlink_B == 5e8);
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* "What if NVLink were twice as fast": the measured time follows as the model's does. */
-START_TEST(a_changed_machine_scales_what_was_measured)
+TEST(a_changed_machine_scales_what_was_measured)
 {
     struct ty_arena arena = {0};
     const struct ty_cluster on = cluster_preset("dgx-a100-80g", NULL);
@@ -401,13 +389,5 @@ START_TEST(a_changed_machine_scales_what_was_measured)
     ck_assert(ty_coll_seconds(&cost) < 0.6);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("coll_measured", head_and_rows_are_read, old_versions_are_read,
-         groups_that_ran_at_once_are_told_apart, repeated_sizes_are_averaged_and_ordered,
-         every_mistake_has_a_place_and_a_remedy, the_fit_finds_latency_and_bandwidth,
-         a_crowded_decade_does_not_drown_the_others,
-         times_are_those_measured_and_extend_as_documented,
-         a_log_replaces_the_model_of_its_reach_only, what_was_measured_may_be_below_the_floor,
-         groups_that_share_nics_need_a_log_that_did, messages_take_what_sendrecv_measured,
-         a_changed_machine_scales_what_was_measured)
+TY_SUITE("coll_measured")

@@ -6,7 +6,7 @@
 
 /* Links of GPUs 0 to 3: 0-1, 0-2 and 1-3 one, 0-3, 1-2 and 2-3 two; so of 4 to 7. Two from 0 to 4
  * and from 1 to 5, one from 2 to 6 and from 3 to 7. Bit i: GPU i. */
-START_TEST(a_dgx1_closes_the_rings_that_its_links_allow)
+TEST(a_dgx1_closes_the_rings_that_its_links_allow)
 {
     static const struct {
         uint32_t gpus, rings;
@@ -32,10 +32,9 @@ START_TEST(a_dgx1_closes_the_rings_that_its_links_allow)
                       rows[i].rings);
     }
 }
-END_TEST
 
 /* A link carries a sixth of what a GPU does; GPUs without a link go through the hosts. */
-START_TEST(a_group_has_the_bandwidth_of_its_rings)
+TEST(a_group_has_the_bandwidth_of_its_rings)
 {
     const struct ty_cluster cluster = cluster_preset("dgx1-v100", NULL);
     const double link = 150e9 * 0.907 / 6;
@@ -43,10 +42,9 @@ START_TEST(a_group_has_the_bandwidth_of_its_rings)
     ck_assert_double_eq_tol(ty_coll_nvlink_rate(&cluster, 2, 0x0c), 2 * link, 1);
     ck_assert_double_eq_tol(ty_coll_nvlink_rate(&cluster, 2, 0x21), 6e9, 1);
 }
-END_TEST
 
 /* A node that uses its first GPUs alone has their links, each what it was. */
-START_TEST(a_link_is_as_fast_where_fewer_gpus_are_used)
+TEST(a_link_is_as_fast_where_fewer_gpus_are_used)
 {
     const struct ty_cluster all = cluster_preset("dgx1-v100", NULL);
     for (uint32_t n = 2; n < 8; n *= 2) {
@@ -56,10 +54,9 @@ START_TEST(a_link_is_as_fast_where_fewer_gpus_are_used)
         ck_assert_double_eq(ty_coll_nvlink_rate(&part, n, 0), ty_coll_nvlink_rate(&all, n, 0));
     }
 }
-END_TEST
 
 /* All 16 GPUs joined by one link each: 15 rings are more than the search finds at first sight. */
-START_TEST(a_search_ends)
+TEST(a_search_ends)
 {
     struct ty_nvlink all = {.n_paired = TY_PAIRED_MAX};
     for (uint32_t i = 0; i < TY_PAIRED_MAX; i++) {
@@ -71,17 +68,15 @@ START_TEST(a_search_ends)
     ck_assert_uint_ge(rings, 10);
     ck_assert_uint_le(rings, 15);
 }
-END_TEST
 
-START_TEST(fewer_gpus_are_the_first_of_the_node)
+TEST(fewer_gpus_are_the_first_of_the_node)
 {
     const struct ty_cluster cluster = cluster_preset("dgx1-v100", "gpus_per_node: 4");
     ck_assert_uint_eq(cluster.nvlink.n_paired, 4);
     ck_assert_uint_eq(ty_coll_pair_rings(&cluster.nvlink, 0x0f), 4);
 }
-END_TEST
 
-START_TEST(links_that_are_none_are_told)
+TEST(links_that_are_none_are_told)
 {
     static const char *const rows[] = {
         "nvlink_links: [01, 10]",                         /* too few */
@@ -105,8 +100,5 @@ START_TEST(links_that_are_none_are_told)
         ty_arena_release(&c.arena);
     }
 }
-END_TEST
 
-TY_SUITE("coll_pairs", a_dgx1_closes_the_rings_that_its_links_allow,
-         a_group_has_the_bandwidth_of_its_rings, a_link_is_as_fast_where_fewer_gpus_are_used,
-         a_search_ends, fewer_gpus_are_the_first_of_the_node, links_that_are_none_are_told)
+TY_SUITE("coll_pairs")

@@ -20,7 +20,7 @@ static double seconds(const struct ty_cluster *cluster, enum ty_coll coll, uint3
 
 /* NCCL: a channel for each 32 KiB by Simple, each 4 KiB by LL, in rings of each rank; two a NIC at
  * most. */
-START_TEST(a_group_has_the_channels_that_its_bytes_fill)
+TEST(a_group_has_the_channels_that_its_bytes_fill)
 {
     static const struct {
         uint32_t nodes;
@@ -44,9 +44,8 @@ START_TEST(a_group_has_the_channels_that_its_bytes_fill)
                             rows[i].tree_ll);
     }
 }
-END_TEST
 
-START_TEST(groups_that_share_nics_share_their_channels)
+TEST(groups_that_share_nics_share_their_channels)
 {
     static const struct {
         uint32_t nics, per_node, sharing;
@@ -63,11 +62,10 @@ START_TEST(groups_that_share_nics_share_their_channels)
         ck_assert_double_eq(ty_coll_channels(&cluster, &reach, &p, 1e9), rows[i].channels);
     }
 }
-END_TEST
 
 /* One data-parallel ring over 8 GPUs of a node, two of 4 (tensor 2), eight of 1 (tensor 8): what
  * leaves a node in a second is what its NICs carry. */
-START_TEST(however_groups_share_few_nics_a_node_sends_what_they_carry)
+TEST(however_groups_share_few_nics_a_node_sends_what_they_carry)
 {
     for (uint32_t i = 0; i < 9; i++) {
         const uint32_t groups = (const uint32_t[]){1, 2, 8}[i % 3], nics = 1u << i / 3;
@@ -81,9 +79,8 @@ START_TEST(however_groups_share_few_nics_a_node_sends_what_they_carry)
         ck_assert_double_lt(relative(sent_B / ty_coll_seconds(&cost), nics * 0.9 * 25e9), 1e-3);
     }
 }
-END_TEST
 
-START_TEST(messages_of_a_step_are_handled_one_after_another)
+TEST(messages_of_a_step_are_handled_one_after_another)
 {
     const struct ty_cluster cluster = cluster_preset(
         "dgx-a100-80g", "{net_message: 10 us, net_rendezvous: 5 us, net_eager: 32 KiB}");
@@ -96,10 +93,9 @@ START_TEST(messages_of_a_step_are_handled_one_after_another)
     ck_assert_double_eq_tol(ty_coll_crossing_s(&cluster, &ll, 4, 16 * KIB), 42.7e-6, 1e-15);
     ck_assert_double_eq_tol(ty_coll_crossing_s(&cluster, &ll, 4, 17 * KIB), 62.7e-6, 1e-15);
 }
-END_TEST
 
 /* A network that is slower than NCCL's constants is so by either protocol. */
-START_TEST(a_longer_step_is_longer_by_ll_too)
+TEST(a_longer_step_is_longer_by_ll_too)
 {
     const struct ty_cluster infiniband = cluster_preset("dgx-h100", NULL);
     const struct ty_cluster efa = cluster_preset("aws-p5", NULL);
@@ -110,10 +106,9 @@ START_TEST(a_longer_step_is_longer_by_ll_too)
     ck_assert_double_eq_tol(ty_coll_protocol_ring_ll(&efa, 16).net_s, 2.7e-6 + more, 1e-15);
     ck_assert_double_eq_tol(ty_coll_protocol_tree_ll(&efa).net_s, 5e-6 + more, 1e-15);
 }
-END_TEST
 
 /* All-gathers over Slingshot, 8 nodes: argonne-lcf/alcf-nccl-tests, NCCL 2.18 and 2.21. */
-START_TEST(protocols_change_with_the_size_over_slingshot)
+TEST(protocols_change_with_the_size_over_slingshot)
 {
     static const struct {
         double mib, us, tolerance;
@@ -132,11 +127,10 @@ START_TEST(protocols_change_with_the_size_over_slingshot)
         ck_assert_str_eq(algorithm, rows[i].algorithm);
     }
 }
-END_TEST
 
 /* What is fitted on 2 and 8 nodes, held against 128 (the settings of these runs make a message take
  * longer than the preset's). */
-START_TEST(latencies_of_two_and_eight_nodes_extend_to_128)
+TEST(latencies_of_two_and_eight_nodes_extend_to_128)
 {
     static const struct {
         double mib, us;
@@ -154,11 +148,10 @@ START_TEST(latencies_of_two_and_eight_nodes_extend_to_128)
     }
     ck_assert_double_lt(sum / TY_COUNT(rows), 0.12);
 }
-END_TEST
 
 /* A ring whose network is the slow part: latency hides behind bytes once these take longer than the
  * way round. 4 nodes of 8 with 4 NICs over InfiniBand, stas00/ml-engineering, 92 GB/s. */
-START_TEST(latency_of_a_ring_hides_behind_its_bytes)
+TEST(latency_of_a_ring_hides_behind_its_bytes)
 {
     const struct ty_cluster cluster =
         cluster_preset("dgx-a100-80g", "{nodes: 4, nics_per_node: 4}");
@@ -170,11 +163,5 @@ START_TEST(latency_of_a_ring_hides_behind_its_bytes)
     ck_assert_double_lt(large.latency_s, 40e-6);
     ck_assert_double_lt(relative(ty_coll_seconds(&large), 1531e-6), 0.1);
 }
-END_TEST
 
-TY_SUITE("coll_protocol", a_group_has_the_channels_that_its_bytes_fill,
-         groups_that_share_nics_share_their_channels,
-         however_groups_share_few_nics_a_node_sends_what_they_carry,
-         messages_of_a_step_are_handled_one_after_another, a_longer_step_is_longer_by_ll_too,
-         protocols_change_with_the_size_over_slingshot,
-         latencies_of_two_and_eight_nodes_extend_to_128, latency_of_a_ring_hides_behind_its_bytes)
+TY_SUITE("coll_protocol")

@@ -20,7 +20,7 @@ static struct quick_run with(const char *list)
     return quick_run(four_nodes, NULL, (const char *const[]){set, NULL});
 }
 
-START_TEST(a_cluster_without_exceptions_is_as_it_says)
+TEST(a_cluster_without_exceptions_is_as_it_says)
 {
     struct quick_run q = with("none");
     const struct ty_cluster *c = &q.config->cluster;
@@ -37,9 +37,8 @@ START_TEST(a_cluster_without_exceptions_is_as_it_says)
     ck_assert_ptr_eq(ty_exceptions_cluster(c, 0), c);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(a_gpu_is_counted_over_the_cluster_or_in_its_node)
+TEST(a_gpu_is_counted_over_the_cluster_or_in_its_node)
 {
     struct quick_run q = with("[gpu 17 at 80 %, gpu 3.7 at 0.5, gpus 4-6 at 90 %, "
                               "nvlinks 1.6-2.1 at 25 %]");
@@ -52,9 +51,8 @@ START_TEST(a_gpu_is_counted_over_the_cluster_or_in_its_node)
     }
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(dead_and_missing_nics_are_not_counted)
+TEST(dead_and_missing_nics_are_not_counted)
 {
     struct quick_run q = with("[nic 1.5 at 50 %, nics 1.6-2.1 dead, node 3 with 4 nics, "
                               "nic 3.3 dead, nic 3.0 at 10 %]");
@@ -74,9 +72,8 @@ START_TEST(dead_and_missing_nics_are_not_counted)
     }
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(leaves_are_kept_and_checked_when_their_number_is_known)
+TEST(leaves_are_kept_and_checked_when_their_number_is_known)
 {
     struct quick_run q = quick_run(
         four_nodes, NULL,
@@ -97,10 +94,9 @@ START_TEST(leaves_are_kept_and_checked_when_their_number_is_known)
         strstr(err.text, "the network has no leaves with uplinks (leaf 1 at 25 %)"));
     quick_run_free(&q);
 }
-END_TEST
 
 /* Everything of the GPU is the preset's, everything else the cluster's. */
-START_TEST(a_generation_is_the_cluster_with_other_gpus)
+TEST(a_generation_is_the_cluster_with_other_gpus)
 {
     struct quick_run q = with("[nodes 1-2 with h100-sxm, node 0 with h100-sxm]");
     const struct ty_cluster *c = &q.config->cluster;
@@ -117,9 +113,8 @@ START_TEST(a_generation_is_the_cluster_with_other_gpus)
     ck_assert_uint_eq(other->nodes, 4);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(one_line_less_is_what_the_others_say)
+TEST(one_line_less_is_what_the_others_say)
 {
     struct quick_run q = with("[gpu 3 at 80 %, gpu 5 at 90 %, node 1 with 4 nics]");
     struct ty_cluster c = q.config->cluster;
@@ -140,9 +135,8 @@ START_TEST(one_line_less_is_what_the_others_say)
     ty_arena_release(&arena);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(exceptions_change_the_digest)
+TEST(exceptions_change_the_digest)
 {
     static const char *const lists[] = {"none", "[gpu 3 at 80 %]", "[gpu 3 at 81 %]",
                                         "[nic 0.3 at 80 %]"};
@@ -156,10 +150,5 @@ START_TEST(exceptions_change_the_digest)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-TY_SUITE("exceptions", a_cluster_without_exceptions_is_as_it_says,
-         a_gpu_is_counted_over_the_cluster_or_in_its_node, dead_and_missing_nics_are_not_counted,
-         leaves_are_kept_and_checked_when_their_number_is_known,
-         a_generation_is_the_cluster_with_other_gpus, one_line_less_is_what_the_others_say,
-         exceptions_change_the_digest)
+TY_SUITE("exceptions")

@@ -31,7 +31,7 @@ static double others(const struct ty_exchange *x, uint32_t parts)
 
 /* ---- copies ---- */
 
-START_TEST(copies_are_those_of_published_routings)
+TEST(copies_are_those_of_published_routings)
 {
     const struct ty_exchange free8 = routing(256, 8, 0, 0), e128 = routing(128, 8, 0, 0);
     const struct ty_exchange v2 = routing(160, 6, 8, 3), v2_free = routing(160, 6, 8, 8);
@@ -57,7 +57,6 @@ START_TEST(copies_are_those_of_published_routings)
         ck_assert_msg(fabs(copies - rows[i].copies) < rows[i].off, "row %zu: %.5f", i, copies);
     }
 }
-END_TEST
 
 /* Draws `k` of list[n] by putting them first. */
 static void draw(uint32_t *list, uint32_t n, uint32_t k, uint64_t *seed)
@@ -111,7 +110,7 @@ static double drawn(const struct ty_exchange *x, uint32_t parts, uint32_t tokens
     return sum / tokens;
 }
 
-START_TEST(copies_are_what_a_router_that_draws_makes)
+TEST(copies_are_what_a_router_that_draws_makes)
 {
     const struct ty_exchange rows[] = {
         v3,
@@ -133,7 +132,6 @@ START_TEST(copies_are_what_a_router_that_draws_makes)
         }
     }
 }
-END_TEST
 
 /* ---- bytes ---- */
 
@@ -146,7 +144,7 @@ static struct ty_coll_cost cost_on(const struct ty_cluster *cluster, const struc
     return cost;
 }
 
-START_TEST(bytes_of_deepseek_v3)
+TEST(bytes_of_deepseek_v3)
 {
     const struct ty_cluster cluster = ideal(8);
     struct ty_exchange x = v3;
@@ -162,9 +160,8 @@ START_TEST(bytes_of_deepseek_v3)
     ck_assert_double_eq_tol(cost_on(&cluster, &x, 8, 8).nvlink_B, 411041792, 0.5);
     ck_assert_double_eq(cost_on(&cluster, &x, 8, 8).net_B, 0);
 }
-END_TEST
 
-START_TEST(rows_over_nvlink_are_those_for_other_ranks_than_the_one_that_has_the_copy)
+TEST(rows_over_nvlink_are_those_for_other_ranks_than_the_one_that_has_the_copy)
 {
     const struct ty_cluster cluster = ideal(8);
     const double row = v3.tokens * v3.row_B;
@@ -175,11 +172,10 @@ START_TEST(rows_over_nvlink_are_those_for_other_ranks_than_the_one_that_has_the_
     }
     ck_assert_double_eq(cost_on(&cluster, &v3, 8, 1).nvlink_B, 0);
 }
-END_TEST
 
 /* ---- times ---- */
 
-START_TEST(the_longer_of_nic_and_nvlink_is_what_it_takes)
+TEST(the_longer_of_nic_and_nvlink_is_what_it_takes)
 {
     struct ty_cluster cluster = ideal(8);
     const double row = v3.tokens * v3.row_B;
@@ -195,10 +191,9 @@ START_TEST(the_longer_of_nic_and_nvlink_is_what_it_takes)
     cost = cost_on(&cluster, &v3, 8, 8);
     ck_assert_double_eq_tol(cost.latency_s, 2 * (18e-6 + 3e-6), 1e-12);
 }
-END_TEST
 
 /* Of one and a half times the rows 1.31 times the tokens come to a node, each once. */
-START_TEST(the_busiest_rank_sets_the_time_and_not_the_bytes)
+TEST(the_busiest_rank_sets_the_time_and_not_the_bytes)
 {
     const struct ty_cluster cluster = cluster_preset("dgx-h100", "nodes: 8");
     for (int method = TY_EXCHANGE_ALL_TO_ALL; method <= TY_EXCHANGE_PER_NODE; method++) {
@@ -218,11 +213,10 @@ START_TEST(the_busiest_rank_sets_the_time_and_not_the_bytes)
         ck_assert_double_eq_tol(beside.transfer_s / uneven.transfer_s, 1 / 0.65, 1e-9);
     }
 }
-END_TEST
 
 /* Figures of arXiv 2603.07685 (H100) and of DeepEP's documentation (H800: rates, of bytes that
  * count a token for each node that has it). */
-START_TEST(published_times_are_met)
+TEST(published_times_are_met)
 {
     const struct {
         const char *preset;
@@ -244,19 +238,17 @@ START_TEST(published_times_are_met)
         ck_assert_double_eq_tol(ty_coll_seconds(&cost) * 1e6 / rows[i].us, 1, rows[i].off);
     }
 }
-END_TEST
 
-START_TEST(one_rank_exchanges_nothing)
+TEST(one_rank_exchanges_nothing)
 {
     const struct ty_cluster cluster = ideal(8);
     const struct ty_coll_cost cost = cost_on(&cluster, &v3, 1, 1);
     ck_assert_double_eq(ty_coll_seconds(&cost), 0);
     ck_assert_ptr_null(cost.algorithm);
 }
-END_TEST
 
 /* 12 ranks on nodes of 8 and 4: what leaves the one enters the other. */
-START_TEST(nodes_with_unequal_members_send_what_they_receive)
+TEST(nodes_with_unequal_members_send_what_they_receive)
 {
     const struct ty_cluster cluster = ideal(8);
     const struct ty_exchange x = {
@@ -272,11 +264,10 @@ START_TEST(nodes_with_unequal_members_send_what_they_receive)
     const double of_small = fmax(4 * big, 8 * small) / (4 * node);
     ck_assert_double_eq_tol(cost.transfer_s, 1e5 * of_small, 1e-12);
 }
-END_TEST
 
 /* Two groups of 16 on four nodes, with expert-tensor ranks in between, take as long as one of 32:
  * all send what their tokens need through the four NICs that a node has. */
-START_TEST(groups_of_a_node_share_its_nics)
+TEST(groups_of_a_node_share_its_nics)
 {
     const struct ty_cluster cluster = cluster_preset("dgx-h100", "{nodes: 4, nics_per_node: 4}");
     const struct ty_reach one = reach_of(32, 8);
@@ -295,11 +286,10 @@ START_TEST(groups_of_a_node_share_its_nics)
         ck_assert_double_eq_tol(half.transfer_s / alone.transfer_s, 2, 0.05);
     }
 }
-END_TEST
 
 /* 8 nodes of 8, a token on 1 - (1 - p)^x of those that it had p of: what comes in grows more slowly
  * than the load, and to no more than all tokens. */
-START_TEST(a_fuller_node_gets_a_copy_of_a_token_once)
+TEST(a_fuller_node_gets_a_copy_of_a_token_once)
 {
     struct ty_cluster cluster = ideal(8);
     struct ty_exchange x = v3;
@@ -315,13 +305,5 @@ START_TEST(a_fuller_node_gets_a_copy_of_a_token_once)
     x.load = 2;
     ck_assert_double_eq_tol(cost_on(&cluster, &x, 64, 8).transfer_s / plain, 2, 1e-9);
 }
-END_TEST
 
-TY_SUITE("exchange", a_fuller_node_gets_a_copy_of_a_token_once,
-         copies_are_those_of_published_routings, copies_are_what_a_router_that_draws_makes,
-         bytes_of_deepseek_v3,
-         rows_over_nvlink_are_those_for_other_ranks_than_the_one_that_has_the_copy,
-         the_longer_of_nic_and_nvlink_is_what_it_takes,
-         the_busiest_rank_sets_the_time_and_not_the_bytes, published_times_are_met,
-         one_rank_exchanges_nothing, groups_of_a_node_share_its_nics,
-         nodes_with_unequal_members_send_what_they_receive)
+TY_SUITE("exchange")

@@ -6,7 +6,7 @@
 
 /* ---- links ---- */
 
-START_TEST(links_are_ports_and_nics_in_both_directions)
+TEST(links_are_ports_and_nics_in_both_directions)
 {
     struct net net = net_of(A100_4);
     const struct ty_fabric *f = &net.fabric;
@@ -21,17 +21,15 @@ START_TEST(links_are_ports_and_nics_in_both_directions)
                       net.config->cluster.nvlink.p2p_efficiency));
     net_free(&net);
 }
-END_TEST
 
-START_TEST(one_node_has_no_network)
+TEST(one_node_has_no_network)
 {
     struct net net = net_of("cluster: {preset: dgx-a100-80g, nodes: 1}\n");
     ck_assert_uint_eq(net.fabric.n_links, 16);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(leafs_and_pods_have_their_share_of_uplinks)
+TEST(leafs_and_pods_have_their_share_of_uplinks)
 {
     /* 2 nodes a leaf: 4 leaves of 16 NICs; 2 pods of 2 leaves */
     struct net net = net_of(A100_8 "fabric: {topology: fat-tree, leaf_ports: 32, oversubscription: "
@@ -51,9 +49,8 @@ START_TEST(leafs_and_pods_have_their_share_of_uplinks)
     ck_assert_uint_eq(net.fabric.n_links, 2 * (64 + 64));
     net_free(&net);
 }
-END_TEST
 
-START_TEST(ecmp_has_a_link_for_each_spine)
+TEST(ecmp_has_a_link_for_each_spine)
 {
     struct net net = net_of(A100_4 "fabric: {topology: fat-tree, leaf_ports: 32, oversubscription: "
                                    "4, routing: ecmp}\n");
@@ -64,7 +61,6 @@ START_TEST(ecmp_has_a_link_for_each_spine)
     near(capacity(&net, "leaf 0 up to spine 1"), 8 * NIC);
     net_free(&net);
 }
-END_TEST
 
 /* ---- every algorithm ---- */
 
@@ -99,7 +95,7 @@ static void whole(struct net *net, const uint32_t *gpus, uint32_t k, uint32_t g,
     }
 }
 
-START_TEST(no_collective_alone_asks_for_more_than_links_have)
+TEST(no_collective_alone_asks_for_more_than_links_have)
 {
     static const char *const texts[] = {
         A100_8,
@@ -126,9 +122,8 @@ START_TEST(no_collective_alone_asks_for_more_than_links_have)
         net_free(&net);
     }
 }
-END_TEST
 
-START_TEST(double_trees_load_every_node_within_its_nics)
+TEST(double_trees_load_every_node_within_its_nics)
 {
     struct net net = net_of("cluster: {preset: dgx-a100-80g, nodes: 72}\n");
     uint32_t gpus[GPUS];
@@ -139,11 +134,10 @@ START_TEST(double_trees_load_every_node_within_its_nics)
     }
     net_free(&net);
 }
-END_TEST
 
 /* ---- NICs ---- */
 
-START_TEST(a_ring_fills_the_nics_of_its_nodes)
+TEST(a_ring_fills_the_nics_of_its_nodes)
 {
     struct net net = net_of(A100_4);
     uint32_t gpus[32];
@@ -159,9 +153,8 @@ START_TEST(a_ring_fills_the_nics_of_its_nodes)
     near(net.weight, 1 / NIC);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(members_drive_the_nics_of_their_places)
+TEST(members_drive_the_nics_of_their_places)
 {
     struct net net = net_of(A100_4);
     const uint32_t third[] = {2, 10, 18, 26};
@@ -180,9 +173,8 @@ START_TEST(members_drive_the_nics_of_their_places)
     near(used(&net, "node 1 nic 3 out"), NIC / 3);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(a_broadcast_enters_all_nodes_but_the_first)
+TEST(a_broadcast_enters_all_nodes_but_the_first)
 {
     struct net net = net_of(A100_4);
     const uint32_t gpus[] = {0, 8, 16, 24};
@@ -192,9 +184,8 @@ START_TEST(a_broadcast_enters_all_nodes_but_the_first)
     near(used(&net, "node 3 nic 0 out"), 0);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(chains_of_all_roots_keep_the_whole_ring)
+TEST(chains_of_all_roots_keep_the_whole_ring)
 {
     struct net net = net_of(A100_4);
     const uint32_t gpus[] = {0, 1, 8, 9, 16, 17, 24, 25};
@@ -217,9 +208,8 @@ START_TEST(chains_of_all_roots_keep_the_whole_ring)
     ck_assert_double_eq(net.cost.port_idle, 1.0 / 8);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(members_may_lie_unevenly)
+TEST(members_may_lie_unevenly)
 {
     struct net net = net_of(A100_4);
     const uint32_t gpus[] = {0, 1, 2, 8, 16}; /* three members on node 0 */
@@ -238,9 +228,8 @@ START_TEST(members_may_lie_unevenly)
     ck_assert_double_eq(alone(&net), 1);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(who_was_measured_faster_than_the_model_takes_the_whole_port)
+TEST(who_was_measured_faster_than_the_model_takes_the_whole_port)
 {
     struct net net = net_of(A100_4);
     uint32_t gpus[32];
@@ -261,9 +250,8 @@ START_TEST(who_was_measured_faster_than_the_model_takes_the_whole_port)
     ck_assert_uint_eq(net.uses.n, 0);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(pcie_binds_where_it_is_narrower_than_nics)
+TEST(pcie_binds_where_it_is_narrower_than_nics)
 {
     struct net net = net_of(A100_4 "fabric: {pcie_bandwidth: 36 GB/s, gpus_per_pcie: 2}\n");
     const uint32_t one[] = {0, 8, 16, 24}, two[] = {0, 1, 8, 9, 16, 17, 24, 25};
@@ -274,9 +262,8 @@ START_TEST(pcie_binds_where_it_is_narrower_than_nics)
     near(alone(&net), 36e9 / (2 * NIC));
     net_free(&net);
 }
-END_TEST
 
-START_TEST(a_sum_in_the_switches_climbs_once_from_each_leaf)
+TEST(a_sum_in_the_switches_climbs_once_from_each_leaf)
 {
     struct net net =
         net_of("cluster: {preset: dgx-h100, nodes: 8, sharp_efficiency: 1.2}\n"
@@ -290,9 +277,8 @@ START_TEST(a_sum_in_the_switches_climbs_once_from_each_leaf)
     ck_assert_double_eq(alone(&net), 1); /* 32 NICs' worth, a quarter of it there */
     net_free(&net);
 }
-END_TEST
 
-START_TEST(sharp_reaches_the_published_bus_bandwidth)
+TEST(sharp_reaches_the_published_bus_bandwidth)
 {
     struct net net = net_of("cluster: {preset: dgx-h100, nodes: 4, sharp_efficiency: 1.2}\n");
     uint32_t gpus[32];
@@ -309,15 +295,5 @@ START_TEST(sharp_reaches_the_published_bus_bandwidth)
     ck_assert(!ty_coll_sharp.applies(&net.config->cluster, TY_COLL_ALL_REDUCE, &reach));
     net_free(&net);
 }
-END_TEST
 
-TY_SUITE("fabric", links_are_ports_and_nics_in_both_directions, one_node_has_no_network,
-         leafs_and_pods_have_their_share_of_uplinks, ecmp_has_a_link_for_each_spine,
-         no_collective_alone_asks_for_more_than_links_have,
-         double_trees_load_every_node_within_its_nics, a_ring_fills_the_nics_of_its_nodes,
-         members_drive_the_nics_of_their_places, a_broadcast_enters_all_nodes_but_the_first,
-         chains_of_all_roots_keep_the_whole_ring, members_may_lie_unevenly,
-         who_was_measured_faster_than_the_model_takes_the_whole_port,
-         pcie_binds_where_it_is_narrower_than_nics,
-         a_sum_in_the_switches_climbs_once_from_each_leaf,
-         sharp_reaches_the_published_bus_bandwidth)
+TY_SUITE("fabric")

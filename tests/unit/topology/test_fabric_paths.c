@@ -4,7 +4,7 @@
 
 /* ---- uplinks ---- */
 
-START_TEST(oversubscription_slows_only_groups_that_cross_leaves)
+TEST(oversubscription_slows_only_groups_that_cross_leaves)
 {
     /* leaf 0: nodes 0 and 1, ... */
     struct net net =
@@ -26,9 +26,8 @@ START_TEST(oversubscription_slows_only_groups_that_cross_leaves)
     near(used(&net, "leaf 0 up"), 2 * NIC);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(all_to_alls_send_up_what_is_for_other_leaves)
+TEST(all_to_alls_send_up_what_is_for_other_leaves)
 {
     struct net net = net_of(A100_8 "fabric: {topology: fat-tree, leaf_ports: 32, pods: 2}\n");
     uint32_t gpus[64];
@@ -40,9 +39,8 @@ START_TEST(all_to_alls_send_up_what_is_for_other_leaves)
     ck_assert_uint_eq(n, 64);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(rails_keep_rings_apart)
+TEST(rails_keep_rings_apart)
 {
     struct net net =
         net_of(A100_8 "fabric: {topology: rail-optimized, leaf_ports: 8, oversubscription: 4}\n");
@@ -54,9 +52,8 @@ START_TEST(rails_keep_rings_apart)
     near(capacity(&net, "leaf 13 down"), NIC);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(a_hash_fixes_the_spine_of_each_queue_pair)
+TEST(a_hash_fixes_the_spine_of_each_queue_pair)
 {
     struct net net = net_of(A100_4 "fabric: {topology: fat-tree, leaf_nodes: 1, routing: ecmp}\n");
     uint32_t gpus[32];
@@ -86,11 +83,10 @@ START_TEST(a_hash_fixes_the_spine_of_each_queue_pair)
     ck_assert_double_lt(alone(&net), 1);
     net_free(&net);
 }
-END_TEST
 
 /* ---- messages ---- */
 
-START_TEST(a_message_takes_a_port_or_a_nic_at_either_end)
+TEST(a_message_takes_a_port_or_a_nic_at_either_end)
 {
     struct net net = net_of(A100_4);
     message(&net, 9, 14);
@@ -106,9 +102,8 @@ START_TEST(a_message_takes_a_port_or_a_nic_at_either_end)
     ck_assert_uint_eq(net.uses.n, 0);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(a_message_leaves_on_the_rail_of_its_destination)
+TEST(a_message_leaves_on_the_rail_of_its_destination)
 {
     struct net net = net_of(A100_8 "fabric: {topology: rail-optimized, leaf_ports: 8}\n");
     message(&net, 1, 6 * 8 + 4);
@@ -122,9 +117,8 @@ START_TEST(a_message_leaves_on_the_rail_of_its_destination)
     ck_assert_uint_eq(count(&net, TY_LINK_NVLINK), 0);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(all_to_alls_on_rails_pass_over_nvlink_first)
+TEST(all_to_alls_on_rails_pass_over_nvlink_first)
 {
     struct net flat = net_of(A100_4), rails = net_of(A100_4 "fabric: {topology: rail-only}\n");
     uint32_t gpus[32];
@@ -138,10 +132,9 @@ START_TEST(all_to_alls_on_rails_pass_over_nvlink_first)
     net_free(&flat);
     net_free(&rails);
 }
-END_TEST
 
 /* A dispatch goes to the GPUs of the sender's place on other nodes, whatever the network. */
-START_TEST(rows_for_experts_stay_on_their_rail)
+TEST(rows_for_experts_stay_on_their_rail)
 {
     const char *const texts[] = {A100_4, A100_4 "fabric: {topology: rail-optimized}\n",
                                  A100_4
@@ -178,11 +171,10 @@ START_TEST(rows_for_experts_stay_on_their_rail)
         net_free(&net);
     }
 }
-END_TEST
 
 /* ---- domains larger than a node ---- */
 
-START_TEST(an_nvlink_domain_is_as_large_as_the_cluster_says)
+TEST(an_nvlink_domain_is_as_large_as_the_cluster_says)
 {
     struct net net = net_of("cluster: {preset: gb200-nvl72, nodes: 4}\n"
                             "fabric: {topology: rail-optimized, rails: 4, leaf_nodes: 2}\n");
@@ -200,11 +192,10 @@ START_TEST(an_nvlink_domain_is_as_large_as_the_cluster_says)
     ck_assert_uint_eq(count(&net, TY_LINK_NIC), 0);
     net_free(&net);
 }
-END_TEST
 
 /* ---- exceptions ---- */
 
-START_TEST(a_node_with_half_the_nics_sends_everything_through_them)
+TEST(a_node_with_half_the_nics_sends_everything_through_them)
 {
     struct net net = net_of("cluster: {preset: dgx-a100-80g, nodes: 4, exceptions: "
                             "[node 2 with 4 nics]}\n");
@@ -225,9 +216,8 @@ START_TEST(a_node_with_half_the_nics_sends_everything_through_them)
     ck_assert_double_eq(alone(&net), 1); /* alone it finds room in the others */
     net_free(&net);
 }
-END_TEST
 
-START_TEST(a_worse_nic_slows_who_goes_through_it)
+TEST(a_worse_nic_slows_who_goes_through_it)
 {
     struct net net = net_of("cluster: {preset: dgx-a100-80g, nodes: 4, exceptions: "
                             "[nic 1.5 at 50 %, nvlink 2.1 at 25 %]}\n");
@@ -245,9 +235,8 @@ START_TEST(a_worse_nic_slows_who_goes_through_it)
     ck_assert_double_lt(alone(&net), 0.3);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(a_worse_leaf_slows_who_leaves_it)
+TEST(a_worse_leaf_slows_who_leaves_it)
 {
     struct net net =
         net_of("cluster: {preset: dgx-a100-80g, nodes: 8, exceptions: [leaf 1 at 25 %]}\n"
@@ -266,9 +255,8 @@ START_TEST(a_worse_leaf_slows_who_leaves_it)
     near(alone(&net), 0.5);
     net_free(&net);
 }
-END_TEST
 
-START_TEST(messages_go_around_dead_nics)
+TEST(messages_go_around_dead_nics)
 {
     struct net net = net_of("cluster: {preset: dgx-a100-80g, nodes: 4, exceptions: "
                             "[nics 0.2-0.3 dead]}\n");
@@ -293,14 +281,5 @@ START_TEST(messages_go_around_dead_nics)
     ck_assert_double_eq(used(&net, "node 0 nic 3 out"), 0);
     net_free(&net);
 }
-END_TEST
 
-TY_SUITE("fabric paths", oversubscription_slows_only_groups_that_cross_leaves,
-         all_to_alls_send_up_what_is_for_other_leaves, rails_keep_rings_apart,
-         a_hash_fixes_the_spine_of_each_queue_pair, a_message_takes_a_port_or_a_nic_at_either_end,
-         a_message_leaves_on_the_rail_of_its_destination,
-         all_to_alls_on_rails_pass_over_nvlink_first, rows_for_experts_stay_on_their_rail,
-         an_nvlink_domain_is_as_large_as_the_cluster_says,
-         a_node_with_half_the_nics_sends_everything_through_them,
-         a_worse_nic_slows_who_goes_through_it, a_worse_leaf_slows_who_leaves_it,
-         messages_go_around_dead_nics)
+TY_SUITE("fabric paths")

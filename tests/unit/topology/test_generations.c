@@ -68,7 +68,7 @@ static void assert_same_timeline(const struct quick_run *a, const struct quick_r
     }
 }
 
-START_TEST(nodes_with_the_gpu_of_the_cluster_are_no_exception)
+TEST(nodes_with_the_gpu_of_the_cluster_are_no_exception)
 {
     for (size_t i = 0; i < TY_COUNT(plans); i++) {
         struct quick_run none = on(i, "cluster.exceptions=none", NULL);
@@ -81,9 +81,8 @@ START_TEST(nodes_with_the_gpu_of_the_cluster_are_no_exception)
         quick_run_free(&some);
     }
 }
-END_TEST
 
-START_TEST(all_nodes_with_another_gpu_are_a_cluster_of_it)
+TEST(all_nodes_with_another_gpu_are_a_cluster_of_it)
 {
     for (size_t i = 0; i < TY_COUNT(plans); i++) {
         struct quick_run named = on(i, "cluster.gpu=h100-sxm", NULL);
@@ -93,11 +92,10 @@ START_TEST(all_nodes_with_another_gpu_are_a_cluster_of_it)
         quick_run_free(&all);
     }
 }
-END_TEST
 
 /* Whoever waits for whom: a rank computes for as long as in a cluster of its kind, as long as what
  * it loses beside collectives is estimated beforehand. */
-START_TEST(every_rank_computes_as_long_as_in_a_cluster_of_its_gpus)
+TEST(every_rank_computes_as_long_as_in_a_cluster_of_its_gpus)
 {
     for (size_t i = 0; i < TY_COUNT(plans); i++) {
         struct quick_run slow = on(i, "cluster.exceptions=none", "sweep");
@@ -114,11 +112,10 @@ START_TEST(every_rank_computes_as_long_as_in_a_cluster_of_its_gpus)
         quick_run_free(&mixed);
     }
 }
-END_TEST
 
 /* Found out as it happens, it is no more than beside a collective all along, from what the kernels
  * take alone: each of its own kind. */
-START_TEST(every_rank_loses_a_share_of_its_own_speed_beside_collectives)
+TEST(every_rank_loses_a_share_of_its_own_speed_beside_collectives)
 {
     const char *const mixed = "cluster.exceptions=[node 1 with h100-sxm, node 3 with h100-sxm]";
     const char *const none = "cluster.nvlink_overlap_slowdown=0 %";
@@ -140,7 +137,6 @@ START_TEST(every_rank_loses_a_share_of_its_own_speed_beside_collectives)
     quick_run_free(&alone);
     quick_run_free(&beside);
 }
-END_TEST
 
 static ty_ps step(const char *engine, const char *const *sets)
 {
@@ -151,7 +147,7 @@ static ty_ps step(const char *engine, const char *const *sets)
 }
 
 /* Replicas wait for the slowest in every reduction, and so at the end. */
-START_TEST(one_slow_node_of_replicas_is_as_bad_as_a_slow_cluster)
+TEST(one_slow_node_of_replicas_is_as_bad_as_a_slow_cluster)
 {
     const char *const fast = "cluster.gpu=h100-sxm", *const ddp = "framework.preset=ddp";
     const char *const slow = "cluster.exceptions=[node 2 with a100-sxm-80g]";
@@ -159,9 +155,8 @@ START_TEST(one_slow_node_of_replicas_is_as_bad_as_a_slow_cluster)
     ck_assert_uint_eq(one, uniform);
     ck_assert_uint_gt(one, step(NULL, SETS(ddp, fast)));
 }
-END_TEST
 
-START_TEST(a_pipeline_with_one_slow_stage_lies_between)
+TEST(a_pipeline_with_one_slow_stage_lies_between)
 {
     const char *const fast = "cluster.gpu=h100-sxm", *const p4 = "layout.pipeline=4";
     for (uint32_t node = 0; node < 4; node++) {
@@ -173,9 +168,8 @@ START_TEST(a_pipeline_with_one_slow_stage_lies_between)
         ck_assert_uint_gt(mixed, step(NULL, SETS(p4, fast)));
     }
 }
-END_TEST
 
-START_TEST(both_engines_agree_on_mixed_gpus)
+TEST(both_engines_agree_on_mixed_gpus)
 {
     for (size_t i = 0; i < TY_COUNT(plans); i++) {
         const char *const mixed = "cluster.exceptions=[nodes 1-2 with h100-sxm, gpu 3 at 90 %]";
@@ -185,10 +179,9 @@ START_TEST(both_engines_agree_on_mixed_gpus)
         quick_run_free(&queued);
     }
 }
-END_TEST
 
 /* Stages of one kind each need no member apart. */
-START_TEST(gangs_that_are_alike_inside_fold)
+TEST(gangs_that_are_alike_inside_fold)
 {
     struct quick_run q = quick_run(
         small, NULL, SETS("layout.pipeline=4", "cluster.exceptions=[nodes 1-2 with h100-sxm]"));
@@ -202,7 +195,6 @@ START_TEST(gangs_that_are_alike_inside_fold)
     ck_assert(!ty_program_folds(&q.run->lowered.program));
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- closed form ---- */
 
@@ -256,7 +248,7 @@ static double gpipe_s(const struct quick_run *q, uint32_t slow_node)
     return sum + (BATCH - 1) * (forward + backward) + optimizer;
 }
 
-START_TEST(a_slow_stage_sets_the_pace_of_the_pipeline)
+TEST(a_slow_stage_sets_the_pace_of_the_pipeline)
 {
     for (uint32_t node = 0; node < NODES; node++) {
         char slow[80];
@@ -269,12 +261,11 @@ START_TEST(a_slow_stage_sets_the_pace_of_the_pipeline)
         quick_run_free(&q);
     }
 }
-END_TEST
 
 /* ---- figures ---- */
 
 /* PaLM's definition: what the peaks of all GPUs in use could do in the time. */
-START_TEST(mfu_is_a_share_of_the_sum_of_peaks)
+TEST(mfu_is_a_share_of_the_sum_of_peaks)
 {
     struct quick_run q = quick_run(small, NULL, SETS("cluster.exceptions=[node 3 with h100-sxm]"));
     const double peaks = 24 * 312e12 + 8 * 989e12;
@@ -286,11 +277,10 @@ START_TEST(mfu_is_a_share_of_the_sum_of_peaks)
     ck_assert_uint_eq(ty_run_n_generations(q.run), 2);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- memory ---- */
 
-START_TEST(a_stage_has_the_memory_of_its_smallest_gpu)
+TEST(a_stage_has_the_memory_of_its_smallest_gpu)
 {
     struct quick_run q = quick_run(
         small, NULL, SETS("layout.pipeline=2", "cluster.exceptions=[node 3 with a100-sxm-40g]"));
@@ -306,9 +296,8 @@ START_TEST(a_stage_has_the_memory_of_its_smallest_gpu)
     ck_assert_uint_eq(ty_run_fullest(q.run, &fullest), 1);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(what_fits_the_cluster_may_not_fit_a_smaller_gpu)
+TEST(what_fits_the_cluster_may_not_fit_a_smaller_gpu)
 {
     const char *const exceptions = "cluster.exceptions=[node 2 with a100-sxm-40g]";
     const char *const bigger = "model.sequence=8192", *const plain = "layout.zero=0";
@@ -328,7 +317,6 @@ START_TEST(what_fits_the_cluster_may_not_fit_a_smaller_gpu)
     quick_run_free(&one);
     quick_run_free(&named);
 }
-END_TEST
 
 /* ---- reports ---- */
 
@@ -351,7 +339,7 @@ static void assert_says(const struct quick_run *q, report_fn *write, const char 
     ty_text_free(text);
 }
 
-START_TEST(reports_say_which_gpus_there_are_and_which_node_has_least_memory)
+TEST(reports_say_which_gpus_there_are_and_which_node_has_least_memory)
 {
     struct quick_run q = quick_run(
         small, NULL, SETS("layout.pipeline=2", "cluster.exceptions=[node 3 with a100-sxm-40g]"));
@@ -371,12 +359,11 @@ START_TEST(reports_say_which_gpus_there_are_and_which_node_has_least_memory)
     ty_text_free(text);
     quick_run_free(&q);
 }
-END_TEST
 
 /* ---- measured kernels ---- */
 
 /* An optimizer step measured on the cluster's GPUs says nothing of others. */
-START_TEST(measured_kernels_are_of_the_clusters_own_gpus)
+TEST(measured_kernels_are_of_the_clusters_own_gpus)
 {
     char path[] = "/tmp/trainyard-kernels-XXXXXX", operators[80];
     const int fd = mkstemp(path);
@@ -400,16 +387,5 @@ START_TEST(measured_kernels_are_of_the_clusters_own_gpus)
     quick_run_free(&table);
     unlink(path);
 }
-END_TEST
 
-TY_SUITE("generations", nodes_with_the_gpu_of_the_cluster_are_no_exception,
-         all_nodes_with_another_gpu_are_a_cluster_of_it,
-         every_rank_computes_as_long_as_in_a_cluster_of_its_gpus,
-         every_rank_loses_a_share_of_its_own_speed_beside_collectives,
-         one_slow_node_of_replicas_is_as_bad_as_a_slow_cluster,
-         a_pipeline_with_one_slow_stage_lies_between, both_engines_agree_on_mixed_gpus,
-         gangs_that_are_alike_inside_fold, a_slow_stage_sets_the_pace_of_the_pipeline,
-         mfu_is_a_share_of_the_sum_of_peaks, a_stage_has_the_memory_of_its_smallest_gpu,
-         what_fits_the_cluster_may_not_fit_a_smaller_gpu,
-         reports_say_which_gpus_there_are_and_which_node_has_least_memory,
-         measured_kernels_are_of_the_clusters_own_gpus)
+TY_SUITE("generations")

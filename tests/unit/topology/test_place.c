@@ -124,11 +124,10 @@ static void bijection(const struct ty_grid *grid)
     }
 }
 
-START_TEST(coordinates_and_ranks_are_a_bijection)
+TEST(coordinates_and_ranks_are_a_bijection)
 {
     each_grid(bijection);
 }
-END_TEST
 
 static bool leaves(const struct ty_grid *grid, unsigned dims, uint32_t rank)
 {
@@ -196,13 +195,12 @@ static void reaches(const struct ty_grid *grid)
     ty_arena_release(&arena);
 }
 
-START_TEST(reach_is_what_counting_finds)
+TEST(reach_is_what_counting_finds)
 {
     each_grid(reaches);
 }
-END_TEST
 
-START_TEST(reach_of_known_layouts)
+TEST(reach_of_known_layouts)
 {
     static const int order[TY_N_AXES] = {TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA,
                                          TY_AXIS_PIPELINE};
@@ -238,10 +236,9 @@ START_TEST(reach_of_known_layouts)
     }
     ty_arena_release(&arena);
 }
-END_TEST
 
 /* Swapping two nodes' worth of ranks leaves every group where it was, as seen from the group. */
-START_TEST(a_map_moves_ranks_and_nothing_else)
+TEST(a_map_moves_ranks_and_nothing_else)
 {
     static const int order[TY_N_AXES] = {TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA,
                                          TY_AXIS_PIPELINE};
@@ -274,7 +271,5 @@ START_TEST(a_map_moves_ranks_and_nothing_else)
     ck_assert_uint_eq(spread[0].sharing, 8);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("place", coordinates_and_ranks_are_a_bijection, reach_is_what_counting_finds,
-         reach_of_known_layouts, a_map_moves_ranks_and_nothing_else)
+TY_SUITE("place")

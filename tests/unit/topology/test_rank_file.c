@@ -16,7 +16,7 @@ static int read(const char *text, const uint32_t **gpu_of, struct ty_arena *aren
     return ty_rank_file_read(gpu_of, &shape, "map.txt", text, strlen(text), arena, err);
 }
 
-START_TEST(lines_come_in_any_order_with_comments_and_spaces)
+TEST(lines_come_in_any_order_with_comments_and_spaces)
 {
     static const char *const texts[] = {
         "0 0.3\n1 1.0\n2 0.0\n3 1.3\n",
@@ -34,9 +34,8 @@ START_TEST(lines_come_in_any_order_with_comments_and_spaces)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(what_is_wrong_is_said_with_its_place)
+TEST(what_is_wrong_is_said_with_its_place)
 {
     static const struct {
         const char *text, *message;
@@ -100,9 +99,8 @@ START_TEST(what_is_wrong_is_said_with_its_place)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(all_mistakes_are_told_at_once)
+TEST(all_mistakes_are_told_at_once)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_err err;
@@ -111,9 +109,8 @@ START_TEST(all_mistakes_are_told_at_once)
     ck_assert_uint_eq(err.n, 5); /* and nothing of ranks 1 to 3 missing: they are there, wrong */
     ty_arena_release(&arena);
 }
-END_TEST
 
-START_TEST(missing_ranks_beyond_eight_are_counted)
+TEST(missing_ranks_beyond_eight_are_counted)
 {
     const struct ty_rank_file_shape large = {100, 25, 4};
     struct ty_arena arena = {.head = NULL};
@@ -123,8 +120,5 @@ START_TEST(missing_ranks_beyond_eight_are_counted)
     ck_assert_ptr_nonnull(strstr(err.text, "without ranks 1, 2, 3, 4, 5, 6, 7, 8 and 91 more;"));
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("rank_file", lines_come_in_any_order_with_comments_and_spaces,
-         what_is_wrong_is_said_with_its_place, all_mistakes_are_told_at_once,
-         missing_ranks_beyond_eight_are_counted)
+TY_SUITE("rank_file")

@@ -35,7 +35,7 @@ static const double *one_slow(uint32_t rank, double factor)
 }
 
 /* m micro-batches of 1 + 2 and an optimizer step of 1, which starts when all have met. */
-START_TEST(one_slow_replica_of_n_slows_all_by_its_factor)
+TEST(one_slow_replica_of_n_slows_all_by_its_factor)
 {
     for (uint32_t n = 2; n <= 32; n *= 2) {
         const struct tiny c = {
@@ -47,12 +47,11 @@ START_TEST(one_slow_replica_of_n_slows_all_by_its_factor)
         }
     }
 }
-END_TEST
 
 /* Every operation of a tensor group ends in an all-reduce: computation takes the factor,
  * collectives do not. Per layer and micro-batch 210 + 160 + 90 + 480 forward, 960 + 180 + 400 + 420
  * backward and four collectives of 70 us. */
-START_TEST(a_tensor_group_computes_as_fast_as_its_slowest_rank)
+TEST(a_tensor_group_computes_as_fast_as_its_slowest_rank)
 {
     const uint32_t m = 5;
     const ty_ps compute = m * (940 + 1960) * (ty_ps)1000000, comm = m * 4 * 70 * (ty_ps)1000000;
@@ -64,11 +63,10 @@ START_TEST(a_tensor_group_computes_as_fast_as_its_slowest_rank)
         }
     }
 }
-END_TEST
 
 /* (m - 1) max + sum over stages of forward + backward: of GPipe whichever stage is slow, as all
  * micro-batches queue before it; of 1F1B when it is the last, which never waits after its first. */
-START_TEST(a_slow_stage_sets_the_pace_of_the_pipeline)
+TEST(a_slow_stage_sets_the_pace_of_the_pipeline)
 {
     for (uint32_t p = 2; p <= 6; p++) {
         for (uint32_t m = p; m <= 2 * p; m++) {
@@ -83,10 +81,9 @@ START_TEST(a_slow_stage_sets_the_pace_of_the_pipeline)
         }
     }
 }
-END_TEST
 
 /* Two slow ranks cost what the slower costs, when nobody waits for both in turn. */
-START_TEST(slow_ranks_of_different_replicas_do_not_add_up)
+TEST(slow_ranks_of_different_replicas_do_not_add_up)
 {
     const struct tiny c = {.p = 1, .t = 2, .d = 4, .m = 4, .data = true};
     double slow[8] = {1, 1.1, 1, 1, 1, 1.5, 1, 1};
@@ -94,10 +91,9 @@ START_TEST(slow_ranks_of_different_replicas_do_not_add_up)
     ck_assert_uint_eq(both, makespan(c, one_slow(5, 1.5)));
     ck_assert_uint_gt(both, makespan(c, one_slow(1, 1.1)));
 }
-END_TEST
 
 /* Given factors multiply those that are drawn. */
-START_TEST(a_given_factor_multiplies_the_drawn_spread)
+TEST(a_given_factor_multiplies_the_drawn_spread)
 {
     static struct tiny_run run;
     struct tiny c = {.p = 1, .t = 2, .d = 2, .m = 1, .layers = 1, .slow_of = one_slow(2, 1.25)};
@@ -114,11 +110,10 @@ START_TEST(a_given_factor_multiplies_the_drawn_spread)
     }
     tiny_release(&run);
 }
-END_TEST
 
 /* Replicas with nothing but computation between the first forward and the optimizer: everybody ends
  * with the slowest draw, which is nowhere near the mean of them. */
-START_TEST(of_drawn_speeds_the_slowest_counts)
+TEST(of_drawn_speeds_the_slowest_counts)
 {
     static struct tiny_run run;
     const struct tiny c = {
@@ -141,7 +136,6 @@ START_TEST(of_drawn_speeds_the_slowest_counts)
     ck_assert_double_eq_tol((double)run.timeline.makespan, most * (double)even, 100);
     tiny_release(&run);
 }
-END_TEST
 
 /* ---- whole runs ---- */
 
@@ -159,7 +153,7 @@ static ty_ps step(const char *engine, const char *const *sets)
 
 /* Without a pipeline everybody waits for the slowest GPU in every collective, so one slow GPU is as
  * bad as all of them, to the picosecond; its place does not matter. */
-START_TEST(one_slow_gpu_is_as_bad_as_all_of_them)
+TEST(one_slow_gpu_is_as_bad_as_all_of_them)
 {
     static const char *const layouts[] = {"layout.tensor=1", "layout.tensor=8"};
     for (size_t i = 0; i < TY_COUNT(layouts); i++) {
@@ -174,18 +168,12 @@ START_TEST(one_slow_gpu_is_as_bad_as_all_of_them)
         ck_assert_uint_le(one, even + even / 4);
     }
 }
-END_TEST
 
-START_TEST(both_engines_agree_on_slow_gpus)
+TEST(both_engines_agree_on_slow_gpus)
 {
     static const char *const slow = "cluster.exceptions=[gpu 11 at 80 %, gpus 2-3 at 95 %]";
     const char *const *sets = SETS(slow, "layout.tensor=2", "layout.pipeline=4", "layout.zero=1");
     ck_assert_uint_eq(step("sweep", sets), step("events", sets));
 }
-END_TEST
 
-TY_SUITE("slow_ranks", one_slow_replica_of_n_slows_all_by_its_factor,
-         a_tensor_group_computes_as_fast_as_its_slowest_rank,
-         a_slow_stage_sets_the_pace_of_the_pipeline, slow_ranks_of_different_replicas_do_not_add_up,
-         a_given_factor_multiplies_the_drawn_spread, of_drawn_speeds_the_slowest_counts,
-         one_slow_gpu_is_as_bad_as_all_of_them, both_engines_agree_on_slow_gpus)
+TY_SUITE("slow_ranks")

@@ -17,7 +17,7 @@ static const struct tiny shapes[] = {
 };
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-START_TEST(every_shape_and_detail_keeps_the_rules)
+TEST(every_shape_and_detail_keeps_the_rules)
 {
     for (size_t i = 0; i < N_SHAPES; i++) {
         struct tiny_trace c;
@@ -34,9 +34,8 @@ START_TEST(every_shape_and_detail_keeps_the_rules)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(busy_and_idle_make_the_makespan_on_every_rank)
+TEST(busy_and_idle_make_the_makespan_on_every_rank)
 {
     for (size_t i = 0; i < N_SHAPES; i++) {
         struct tiny_trace c;
@@ -52,9 +51,8 @@ START_TEST(busy_and_idle_make_the_makespan_on_every_rank)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(bubbles_last_as_long_as_the_statistics_say)
+TEST(bubbles_last_as_long_as_the_statistics_say)
 {
     /* without tensor collectives, every gap lies between passes */
     struct tiny_trace c;
@@ -70,9 +68,8 @@ START_TEST(bubbles_last_as_long_as_the_statistics_say)
     ck_assert_uint_eq(rules.idle * 1000, idle);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(every_message_between_shown_ranks_has_its_arrow)
+TEST(every_message_between_shown_ranks_has_its_arrow)
 {
     for (size_t i = 0; i < N_SHAPES; i++) {
         const struct tiny *s = &shapes[i];
@@ -90,9 +87,8 @@ START_TEST(every_message_between_shown_ranks_has_its_arrow)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(only_listed_ranks_are_shown_in_the_order_listed)
+TEST(only_listed_ranks_are_shown_in_the_order_listed)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -110,9 +106,8 @@ START_TEST(only_listed_ranks_are_shown_in_the_order_listed)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(a_rank_that_does_not_exist_is_refused)
+TEST(a_rank_that_does_not_exist_is_refused)
 {
     struct tiny_trace c;
     struct ty_out out;
@@ -124,9 +119,8 @@ START_TEST(a_rank_that_does_not_exist_is_refused)
     ty_out_discard(&out);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(a_window_clips_slices_and_keeps_the_rules)
+TEST(a_window_clips_slices_and_keeps_the_rules)
 {
     for (size_t i = 1; i < N_SHAPES; i++) {
         struct tiny_trace c;
@@ -147,9 +141,8 @@ START_TEST(a_window_clips_slices_and_keeps_the_rules)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(a_window_beyond_the_end_shows_ranks_without_slices)
+TEST(a_window_beyond_the_end_shows_ranks_without_slices)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -161,9 +154,8 @@ START_TEST(a_window_beyond_the_end_shows_ranks_without_slices)
     ck_assert_uint_eq(rules.n_ranks, 16);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(detail_adds_slices_and_never_changes_those_above)
+TEST(detail_adds_slices_and_never_changes_those_above)
 {
     struct tiny_trace c;
     size_t before = 0;
@@ -189,9 +181,8 @@ START_TEST(detail_adds_slices_and_never_changes_those_above)
     }
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(events_are_written_exactly_so)
+TEST(events_are_written_exactly_so)
 {
     static const char *const lines[] = {
         "\n{\"name\":\"forward 0\",\"cat\":\"compute.forward\",\"cname\":\"thread_state_running\","
@@ -230,9 +221,8 @@ START_TEST(events_are_written_exactly_so)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(bubbles_say_what_they_wait_for)
+TEST(bubbles_say_what_they_wait_for)
 {
     static const char *const reasons[] = {
         "{\"why\":\"first micro-batch: recv act 0\",\"kind\":\"fill\"}",
@@ -253,9 +243,8 @@ START_TEST(bubbles_say_what_they_wait_for)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(the_counter_peaks_where_the_statistics_do)
+TEST(the_counter_peaks_where_the_statistics_do)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -276,7 +265,6 @@ START_TEST(the_counter_peaks_where_the_statistics_do)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
 static void fill(double capacity[16], double bytes)
 {
@@ -285,7 +273,7 @@ static void fill(double capacity[16], double bytes)
     }
 }
 
-START_TEST(out_of_memory_is_marked_where_it_happens_first)
+TEST(out_of_memory_is_marked_where_it_happens_first)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -311,7 +299,6 @@ START_TEST(out_of_memory_is_marked_where_it_happens_first)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
 static const char *name_of(void *arg, uint32_t rank)
 {
@@ -325,7 +312,7 @@ static const char *label_of(void *arg, uint32_t rank)
     return arg;
 }
 
-START_TEST(metadata_names_and_labels_are_json)
+TEST(metadata_names_and_labels_are_json)
 {
     const struct ty_meta meta[] = {{.key = "generator", .text = "train\"yard\\"},
                                    {.key = "step_time_us", .number = 38880.5},
@@ -349,9 +336,8 @@ START_TEST(metadata_names_and_labels_are_json)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(names_of_the_program_cannot_break_the_document)
+TEST(names_of_the_program_cannot_break_the_document)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -368,15 +354,5 @@ START_TEST(names_of_the_program_cannot_break_the_document)
     free(checked(&c.trace, &rules));
     tiny_release(&c.run);
 }
-END_TEST
 
-TY_SUITE("chrome", every_shape_and_detail_keeps_the_rules,
-         busy_and_idle_make_the_makespan_on_every_rank, bubbles_last_as_long_as_the_statistics_say,
-         every_message_between_shown_ranks_has_its_arrow,
-         only_listed_ranks_are_shown_in_the_order_listed, a_rank_that_does_not_exist_is_refused,
-         a_window_clips_slices_and_keeps_the_rules,
-         a_window_beyond_the_end_shows_ranks_without_slices,
-         detail_adds_slices_and_never_changes_those_above, events_are_written_exactly_so,
-         bubbles_say_what_they_wait_for, the_counter_peaks_where_the_statistics_do,
-         out_of_memory_is_marked_where_it_happens_first, metadata_names_and_labels_are_json,
-         names_of_the_program_cannot_break_the_document)
+TY_SUITE("chrome")

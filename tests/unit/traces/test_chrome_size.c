@@ -12,7 +12,7 @@ static const struct tiny shapes[] = {
     {.p = 4, .t = 2, .d = 2, .m = 6, .layers = 2, .data = true, .jitter = 0.2, .seed = 3},
 };
 
-START_TEST(the_estimate_is_within_half_of_the_size)
+TEST(the_estimate_is_within_half_of_the_size)
 {
     for (size_t i = 0; i < TY_COUNT(shapes); i++) {
         struct tiny_trace c;
@@ -28,9 +28,8 @@ START_TEST(the_estimate_is_within_half_of_the_size)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(gz_holds_the_same_trace)
+TEST(gz_holds_the_same_trace)
 {
     struct tiny_trace c;
     struct temp_dir dir;
@@ -53,9 +52,8 @@ START_TEST(gz_holds_the_same_trace)
     temp_dir_remove(&dir);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(short_slices_leave_out_what_name_row_and_parent_say)
+TEST(short_slices_leave_out_what_name_row_and_parent_say)
 {
     static const char *const lines[] = {
         "\n{\"name\":\"forward 0\",\"cat\":\"compute.forward\",\"cname\":\"thread_state_running\","
@@ -101,7 +99,6 @@ START_TEST(short_slices_leave_out_what_name_row_and_parent_say)
     free(bare);
     tiny_release(&c.run);
 }
-END_TEST
 
 static double size_of(const struct ty_trace *trace, const struct ty_trace_format *format)
 {
@@ -126,7 +123,7 @@ static void measure(const struct tiny_trace *c, const struct ty_trace_format *fo
     out[1] = (out[1] - size_of(&trace, format)) / slices;
 }
 
-START_TEST(a_slice_takes_at_most_151_bytes_and_60_in_the_native_format)
+TEST(a_slice_takes_at_most_151_bytes_and_60_in_the_native_format)
 {
     static const struct {
         const struct ty_trace_format *format;
@@ -153,8 +150,5 @@ START_TEST(a_slice_takes_at_most_151_bytes_and_60_in_the_native_format)
     }
     tiny_release(&c.run);
 }
-END_TEST
 
-TY_SUITE("chrome size", the_estimate_is_within_half_of_the_size, gz_holds_the_same_trace,
-         short_slices_leave_out_what_name_row_and_parent_say,
-         a_slice_takes_at_most_151_bytes_and_60_in_the_native_format)
+TY_SUITE("chrome size")

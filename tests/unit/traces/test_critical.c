@@ -41,7 +41,7 @@ static void follow(void *arg, const struct ty_view_step *step)
     row->n++;
 }
 
-START_TEST(the_row_of_random_programs_has_no_gap_and_spans_the_run)
+TEST(the_row_of_random_programs_has_no_gap_and_spans_the_run)
 {
     for (uint64_t seed = 1; seed <= 400; seed++) {
         struct ty_arena arena = {.head = NULL};
@@ -71,9 +71,8 @@ START_TEST(the_row_of_random_programs_has_no_gap_and_spans_the_run)
         ty_arena_release(&arena);
     }
 }
-END_TEST
 
-START_TEST(the_row_is_as_long_as_the_run_and_made_of_slices)
+TEST(the_row_is_as_long_as_the_run_and_made_of_slices)
 {
     for (size_t i = 0; i < N_SHAPES; i++) {
         struct tiny_trace c;
@@ -94,9 +93,8 @@ START_TEST(the_row_is_as_long_as_the_run_and_made_of_slices)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(a_message_on_its_way_is_a_step)
+TEST(a_message_on_its_way_is_a_step)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -118,9 +116,8 @@ START_TEST(a_message_on_its_way_is_a_step)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(steps_say_how_the_path_came_to_them)
+TEST(steps_say_how_the_path_came_to_them)
 {
     static const char *const lines[] = {
         "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":2,\"tid\":10,\"args\":{\"name\":"
@@ -151,9 +148,8 @@ START_TEST(steps_say_how_the_path_came_to_them)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(a_collective_starts_with_its_last_member)
+TEST(a_collective_starts_with_its_last_member)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -163,9 +159,8 @@ START_TEST(a_collective_starts_with_its_last_member)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(a_window_clips_the_row)
+TEST(a_window_clips_the_row)
 {
     for (size_t i = 1; i < N_SHAPES; i++) {
         struct tiny_trace c;
@@ -182,9 +177,8 @@ START_TEST(a_window_clips_the_row)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(ranks_that_are_not_shown_are_on_the_row_all_the_same)
+TEST(ranks_that_are_not_shown_are_on_the_row_all_the_same)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -200,9 +194,8 @@ START_TEST(ranks_that_are_not_shown_are_on_the_row_all_the_same)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(without_the_path_a_trace_does_not_mention_it)
+TEST(without_the_path_a_trace_does_not_mention_it)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -213,9 +206,8 @@ START_TEST(without_the_path_a_trace_does_not_mention_it)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(the_estimates_count_it)
+TEST(the_estimates_count_it)
 {
     const struct ty_trace_format *const formats[] = {&ty_trace_chrome, &ty_trace_perfetto};
     for (size_t i = 1; i < N_STEADY; i++) {
@@ -233,11 +225,10 @@ START_TEST(the_estimates_count_it)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
 /* ---- the rules ---- */
 
-START_TEST(the_rules_of_the_path_catch_what_they_are_for)
+TEST(the_rules_of_the_path_catch_what_they_are_for)
 {
     static const struct broken rows[] = {
         {"\"pid\":2,\"ts\":0.000,\"dur\":209.9999", "\"pid\":2,\"ts\":0.000,\"dur\":199.9999",
@@ -270,11 +261,5 @@ START_TEST(the_rules_of_the_path_catch_what_they_are_for)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-TY_SUITE("critical", the_row_of_random_programs_has_no_gap_and_spans_the_run,
-         the_row_is_as_long_as_the_run_and_made_of_slices, a_message_on_its_way_is_a_step,
-         steps_say_how_the_path_came_to_them, a_collective_starts_with_its_last_member,
-         a_window_clips_the_row, ranks_that_are_not_shown_are_on_the_row_all_the_same,
-         without_the_path_a_trace_does_not_mention_it, the_estimates_count_it,
-         the_rules_of_the_path_catch_what_they_are_for)
+TY_SUITE("critical")

@@ -63,7 +63,7 @@ static void read_counters(const struct quick_run *q, const char *detail, const c
     ty_arena_release(&arena);
 }
 
-START_TEST(a_counter_times_time_is_bytes_and_ends_at_zero)
+TEST(a_counter_times_time_is_bytes_and_ends_at_zero)
 {
     static const char *const details[] = {"stage", "layer"};
     uint32_t between = 0;
@@ -96,9 +96,8 @@ START_TEST(a_counter_times_time_is_bytes_and_ends_at_zero)
     }
     ck_assert_uint_ge(between, 4);
 }
-END_TEST
 
-START_TEST(windows_cut_a_counter_into_what_adds_up_again)
+TEST(windows_cut_a_counter_into_what_adds_up_again)
 {
     static const char *const windows[] = {"0 s:0.1 s", "0.1 s:0.15 s", "0.15 s:100 s"};
     struct quick_run q = run_variant(0, NULL);
@@ -123,9 +122,8 @@ START_TEST(windows_cut_a_counter_into_what_adds_up_again)
     }
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(the_estimate_of_a_trace_counts_the_values_of_links)
+TEST(the_estimate_of_a_trace_counts_the_values_of_links)
 {
     for (int detail = TY_DETAIL_STAGE; detail <= TY_DETAIL_LAYER; detail++) {
         struct quick_run q = run_variant(0, NULL);
@@ -156,8 +154,5 @@ START_TEST(the_estimate_of_a_trace_counts_the_values_of_links)
         quick_run_free(&q);
     }
 }
-END_TEST
 
-TY_SUITE("load in traces", a_counter_times_time_is_bytes_and_ends_at_zero,
-         windows_cut_a_counter_into_what_adds_up_again,
-         the_estimate_of_a_trace_counts_the_values_of_links)
+TY_SUITE("load in traces")

@@ -11,7 +11,7 @@ static const struct tiny shapes[] = {
 };
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-START_TEST(numbers_are_written_as_the_encoding_says)
+TEST(numbers_are_written_as_the_encoding_says)
 {
     /* the examples of protobuf.dev, "Encoding": 150 in field 1, "testing" in field 2 */
     char out[64];
@@ -29,9 +29,8 @@ START_TEST(numbers_are_written_as_the_encoding_says)
         ck_assert_uint_eq(ty_proto_size(x - 1), (size_t)(ty_proto_varint(out, x - 1) - out));
     }
 }
-END_TEST
 
-START_TEST(the_estimates_are_within_half_of_the_sizes)
+TEST(the_estimates_are_within_half_of_the_sizes)
 {
     for (size_t i = 0; i < N_SHAPES; i++) {
         struct tiny_trace c;
@@ -50,9 +49,8 @@ START_TEST(the_estimates_are_within_half_of_the_sizes)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(equal_traces_are_equal_files)
+TEST(equal_traces_are_equal_files)
 {
     struct tiny_trace c;
     size_t n, again;
@@ -65,9 +63,8 @@ START_TEST(equal_traces_are_equal_files)
     free(second);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(a_kineto_file_is_of_one_rank)
+TEST(a_kineto_file_is_of_one_rank)
 {
     struct tiny_trace c;
     struct ty_out out;
@@ -78,8 +75,5 @@ START_TEST(a_kineto_file_is_of_one_rank)
     ty_out_discard(&out);
     tiny_release(&c.run);
 }
-END_TEST
 
-TY_SUITE("native", numbers_are_written_as_the_encoding_says,
-         the_estimates_are_within_half_of_the_sizes, equal_traces_are_equal_files,
-         a_kineto_file_is_of_one_rank)
+TY_SUITE("native")

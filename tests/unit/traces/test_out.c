@@ -18,7 +18,7 @@ static void begin(void)
     temp_dir_make(&dir);
 }
 
-START_TEST(nothing_appears_under_the_final_name_before_commit)
+TEST(nothing_appears_under_the_final_name_before_commit)
 {
     struct ty_out out;
     size_t n;
@@ -39,9 +39,8 @@ START_TEST(nothing_appears_under_the_final_name_before_commit)
     ck_assert_int_eq(access(path, F_OK), 0);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(discard_leaves_nothing_behind_and_an_old_file_as_it_was)
+TEST(discard_leaves_nothing_behind_and_an_old_file_as_it_was)
 {
     struct ty_out out;
     size_t n;
@@ -62,9 +61,8 @@ START_TEST(discard_leaves_nothing_behind_and_an_old_file_as_it_was)
     ck_assert_uint_eq(temp_dir_count(&dir), 1);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(a_link_keeps_pointing_at_the_file_that_is_replaced)
+TEST(a_link_keeps_pointing_at_the_file_that_is_replaced)
 {
     struct ty_out out;
     struct stat st;
@@ -84,9 +82,8 @@ START_TEST(a_link_keeps_pointing_at_the_file_that_is_replaced)
     free(text);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(a_path_that_cannot_be_written_is_named_with_the_reason)
+TEST(a_path_that_cannot_be_written_is_named_with_the_reason)
 {
     struct ty_out out;
     char expected[256];
@@ -102,9 +99,8 @@ START_TEST(a_path_that_cannot_be_written_is_named_with_the_reason)
     ck_assert_uint_eq(temp_dir_count(&dir), 0);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(a_full_disk_is_reported_by_commit_and_devices_are_never_replaced)
+TEST(a_full_disk_is_reported_by_commit_and_devices_are_never_replaced)
 {
     struct ty_out out;
     struct stat st;
@@ -121,9 +117,8 @@ START_TEST(a_full_disk_is_reported_by_commit_and_devices_are_never_replaced)
     }
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(pieces_longer_than_the_buffer_arrive_whole)
+TEST(pieces_longer_than_the_buffer_arrive_whole)
 {
     struct ty_out out;
     size_t n;
@@ -148,9 +143,8 @@ START_TEST(pieces_longer_than_the_buffer_arrive_whole)
     free(big);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(gz_inflates_to_the_plain_bytes_and_is_the_same_each_time)
+TEST(gz_inflates_to_the_plain_bytes_and_is_the_same_each_time)
 {
     struct ty_out out;
     char *packed[2], *plain = malloc(1 << 22);
@@ -183,9 +177,8 @@ START_TEST(gz_inflates_to_the_plain_bytes_and_is_the_same_each_time)
     free(packed[1]);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(blocks_compressed_side_by_side_are_one_gzip_stream)
+TEST(blocks_compressed_side_by_side_are_one_gzip_stream)
 {
     const size_t size = 24 * (size_t)TY_OUT_BUFFER + 4321; /* more blocks than are kept at once */
     struct ty_out out;
@@ -221,9 +214,8 @@ START_TEST(blocks_compressed_side_by_side_are_one_gzip_stream)
     free(unpacked);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(a_check_says_what_opening_would_and_leaves_nothing)
+TEST(a_check_says_what_opening_would_and_leaves_nothing)
 {
     struct ty_out out;
     char said[256];
@@ -241,9 +233,8 @@ START_TEST(a_check_says_what_opening_would_and_leaves_nothing)
     ck_assert_uint_eq(temp_dir_count(&dir), 0);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(the_null_sink_counts_and_keeps_nothing)
+TEST(the_null_sink_counts_and_keeps_nothing)
 {
     struct ty_out out;
     begin();
@@ -256,9 +247,8 @@ START_TEST(the_null_sink_counts_and_keeps_nothing)
     ck_assert_int_ne(access("null:", F_OK), 0);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(whole_numbers_have_their_decimal_digits)
+TEST(whole_numbers_have_their_decimal_digits)
 {
     char text[64], expected[64];
     uint64_t x = 1;
@@ -273,9 +263,8 @@ START_TEST(whole_numbers_have_their_decimal_digits)
     *ty_put_u64(text, UINT64_MAX) = '\0';
     ck_assert_str_eq(text, "18446744073709551615");
 }
-END_TEST
 
-START_TEST(nanoseconds_are_microseconds_with_three_decimals)
+TEST(nanoseconds_are_microseconds_with_three_decimals)
 {
     static const struct {
         uint64_t ns;
@@ -294,9 +283,8 @@ START_TEST(nanoseconds_are_microseconds_with_three_decimals)
         ck_assert_str_eq(text, rows[i].us);
     }
 }
-END_TEST
 
-START_TEST(microseconds_with_four_decimals)
+TEST(microseconds_with_four_decimals)
 {
     static const struct {
         uint64_t tenths;
@@ -315,7 +303,6 @@ START_TEST(microseconds_with_four_decimals)
         ck_assert_str_eq(text, rows[i].us);
     }
 }
-END_TEST
 
 /* What a put function wrote. */
 static char *written(void (*put)(struct ty_out *, const void *), const void *what)
@@ -339,7 +326,7 @@ static void put_number(struct ty_out *out, const void *what)
     ty_out_json_number(out, *(const double *)what);
 }
 
-START_TEST(json_strings_escape_what_json_demands_and_nothing_else)
+TEST(json_strings_escape_what_json_demands_and_nothing_else)
 {
     static const char *const rows[][2] = {
         {"", "\"\""},
@@ -355,9 +342,8 @@ START_TEST(json_strings_escape_what_json_demands_and_nothing_else)
     }
     temp_dir_remove(&dir);
 }
-END_TEST
 
-START_TEST(json_numbers_are_short_read_back_equal_and_are_never_nan)
+TEST(json_numbers_are_short_read_back_equal_and_are_never_nan)
 {
     static const struct {
         double x;
@@ -380,17 +366,5 @@ START_TEST(json_numbers_are_short_read_back_equal_and_are_never_nan)
     }
     temp_dir_remove(&dir);
 }
-END_TEST
 
-TY_SUITE("out", nothing_appears_under_the_final_name_before_commit,
-         discard_leaves_nothing_behind_and_an_old_file_as_it_was,
-         a_link_keeps_pointing_at_the_file_that_is_replaced,
-         a_path_that_cannot_be_written_is_named_with_the_reason,
-         a_full_disk_is_reported_by_commit_and_devices_are_never_replaced,
-         pieces_longer_than_the_buffer_arrive_whole,
-         gz_inflates_to_the_plain_bytes_and_is_the_same_each_time,
-         blocks_compressed_side_by_side_are_one_gzip_stream,
-         a_check_says_what_opening_would_and_leaves_nothing, the_null_sink_counts_and_keeps_nothing,
-         whole_numbers_have_their_decimal_digits, nanoseconds_are_microseconds_with_three_decimals,
-         json_strings_escape_what_json_demands_and_nothing_else,
-         json_numbers_are_short_read_back_equal_and_are_never_nan, microseconds_with_four_decimals)
+TY_SUITE("out")

@@ -29,7 +29,7 @@ static ty_ps end_of(const struct ty_page *page, uint32_t i)
     return page->slice[i].start + page->slice[i].dur;
 }
 
-START_TEST(slices_of_a_rank_sum_to_its_statistics)
+TEST(slices_of_a_rank_sum_to_its_statistics)
 {
     for (size_t n = 0; n < N_SHAPES; n++) {
         for (int detail = TY_DETAIL_STAGE; detail <= TY_DETAIL_OP; detail++) {
@@ -61,9 +61,8 @@ START_TEST(slices_of_a_rank_sum_to_its_statistics)
         }
     }
 }
-END_TEST
 
-START_TEST(slices_start_when_what_they_waited_for_ends)
+TEST(slices_start_when_what_they_waited_for_ends)
 {
     for (size_t n = 0; n < N_SHAPES; n++) {
         struct tiny_trace c;
@@ -93,9 +92,8 @@ START_TEST(slices_start_when_what_they_waited_for_ends)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(idle_time_before_a_pass_ends_with_what_it_waited_for)
+TEST(idle_time_before_a_pass_ends_with_what_it_waited_for)
 {
     struct tiny_trace c;
     struct ty_page page;
@@ -115,9 +113,8 @@ START_TEST(idle_time_before_a_pass_ends_with_what_it_waited_for)
     ty_page_release(&page);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(the_path_is_as_long_as_the_run_whoever_is_shown)
+TEST(the_path_is_as_long_as_the_run_whoever_is_shown)
 {
     for (size_t n = 0; n < N_SHAPES; n++) {
         for (uint32_t shown = 1; shown <= 2; shown++) {
@@ -136,7 +133,6 @@ START_TEST(the_path_is_as_long_as_the_run_whoever_is_shown)
         }
     }
 }
-END_TEST
 
 /* The nearest shown slice that a slice leads back to, task by task. */
 static uint32_t walk_back(const struct ty_page *page, uint32_t i)
@@ -159,7 +155,7 @@ static uint32_t walk_back(const struct ty_page *page, uint32_t i)
     return TY_PAGE_NONE;
 }
 
-START_TEST(what_is_not_shown_is_gone_around)
+TEST(what_is_not_shown_is_gone_around)
 {
     /* stages 0 and 3 of four: their messages go by way of the others */
     struct tiny_trace c;
@@ -184,9 +180,8 @@ START_TEST(what_is_not_shown_is_gone_around)
     ty_page_release(&page);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(strings_cannot_end_the_element_they_are_in)
+TEST(strings_cannot_end_the_element_they_are_in)
 {
     struct temp_dir dir;
     struct ty_out out;
@@ -202,10 +197,5 @@ START_TEST(strings_cannot_end_the_element_they_are_in)
     free(text);
     temp_dir_remove(&dir);
 }
-END_TEST
 
-TY_SUITE("page", slices_of_a_rank_sum_to_its_statistics,
-         slices_start_when_what_they_waited_for_ends,
-         idle_time_before_a_pass_ends_with_what_it_waited_for,
-         the_path_is_as_long_as_the_run_whoever_is_shown, what_is_not_shown_is_gone_around,
-         strings_cannot_end_the_element_they_are_in)
+TY_SUITE("page")

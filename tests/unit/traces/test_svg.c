@@ -32,7 +32,7 @@ static void check_row(const struct tiny_trace *c, const struct ty_svg_items *ite
     }
 }
 
-START_TEST(boxes_and_idle_stretches_tile_every_row_and_equal_the_statistics)
+TEST(boxes_and_idle_stretches_tile_every_row_and_equal_the_statistics)
 {
     static const struct tiny shapes[] = {
         {.p = 1, .t = 1, .d = 1, .m = 1, .layers = 1},
@@ -57,9 +57,8 @@ START_TEST(boxes_and_idle_stretches_tile_every_row_and_equal_the_statistics)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
-START_TEST(windows_side_by_side_show_what_the_whole_shows)
+TEST(windows_side_by_side_show_what_the_whole_shows)
 {
     const struct tiny shape = {
         .p = 3, .t = 2, .d = 2, .m = 5, .layers = 2, .data = true, .jitter = 0.1, .seed = 3};
@@ -90,7 +89,6 @@ START_TEST(windows_side_by_side_show_what_the_whole_shows)
     ty_arena_release(&arena);
     tiny_release(&c.run);
 }
-END_TEST
 
 /* ---- marks ---- */
 
@@ -109,7 +107,7 @@ static double area(const struct ty_svg_marks *marks, uint32_t kind, const struct
     return sum;
 }
 
-START_TEST(merging_keeps_areas_and_bounds_the_number_of_marks)
+TEST(merging_keeps_areas_and_bounds_the_number_of_marks)
 {
     static const struct {
         uint32_t m;
@@ -145,11 +143,10 @@ START_TEST(merging_keeps_areas_and_bounds_the_number_of_marks)
         tiny_release(&c.run);
     }
 }
-END_TEST
 
 /* ---- text ---- */
 
-START_TEST(lengths_are_written_short_and_exact)
+TEST(lengths_are_written_short_and_exact)
 {
     static const struct {
         int64_t um;
@@ -163,9 +160,8 @@ START_TEST(lengths_are_written_short_and_exact)
         ty_text_release(&text);
     }
 }
-END_TEST
 
-START_TEST(no_text_breaks_the_file)
+TEST(no_text_breaks_the_file)
 {
     static const struct {
         const char *text, *escaped;
@@ -186,9 +182,8 @@ START_TEST(no_text_breaks_the_file)
         ty_text_release(&text);
     }
 }
-END_TEST
 
-START_TEST(an_axis_may_be_longer_than_the_run)
+TEST(an_axis_may_be_longer_than_the_run)
 {
     const struct tiny shape = {.p = 2, .t = 1, .d = 1, .m = 3, .layers = 1, .unit = true};
     struct tiny_trace c;
@@ -207,9 +202,8 @@ START_TEST(an_axis_may_be_longer_than_the_run)
     free(longer);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(a_stretch_in_which_nothing_happens_says_so)
+TEST(a_stretch_in_which_nothing_happens_says_so)
 {
     const struct tiny shape = {.p = 2, .t = 1, .d = 1, .m = 3, .layers = 1, .unit = true};
     struct tiny_trace c;
@@ -223,10 +217,5 @@ START_TEST(a_stretch_in_which_nothing_happens_says_so)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-TY_SUITE("svg", boxes_and_idle_stretches_tile_every_row_and_equal_the_statistics,
-         windows_side_by_side_show_what_the_whole_shows,
-         merging_keeps_areas_and_bounds_the_number_of_marks, lengths_are_written_short_and_exact,
-         no_text_breaks_the_file, an_axis_may_be_longer_than_the_run,
-         a_stretch_in_which_nothing_happens_says_so)
+TY_SUITE("svg")

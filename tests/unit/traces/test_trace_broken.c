@@ -29,7 +29,7 @@ static void refuse(const struct broken *rows, size_t n)
 #define LAST       "\n]}\n"
 #define MORE(line) ",\n" line "\n]}\n" /* one more line in the end */
 
-START_TEST(the_document)
+TEST(the_document)
 {
     static const struct broken rows[] = {
         {"\"displayTimeUnit\":\"ms\"", "\"displayTimeUnit\":\"us\"", "displayTimeUnit is ms", 0},
@@ -46,9 +46,8 @@ START_TEST(the_document)
     };
     refuse(rows, COUNT(rows));
 }
-END_TEST
 
-START_TEST(single_events)
+TEST(single_events)
 {
     static const struct broken rows[] = {
         {"\"ph\":\"X\"", "\"ph\":\"B\"", "event of a kind", 0},
@@ -80,9 +79,8 @@ START_TEST(single_events)
     };
     refuse(rows, COUNT(rows));
 }
-END_TEST
 
-START_TEST(counters_instants_and_names)
+TEST(counters_instants_and_names)
 {
     static const char *const line = "{\"name\":\"NIC\",\"ph\":\"C\",\"args\":{\"GB/s\":";
     char negative[256], forever[256], unit[256];
@@ -120,9 +118,8 @@ START_TEST(counters_instants_and_names)
     };
     refuse(rows, COUNT(rows));
 }
-END_TEST
 
-START_TEST(rows_of_slices)
+TEST(rows_of_slices)
 {
     static const struct broken rows[] = {
         {"\"pid\":1000,\"ts\":0.000,\"dur\":459.9998", "\"pid\":1000,\"ts\":0.000,\"dur\":559.9998",
@@ -155,7 +152,6 @@ START_TEST(rows_of_slices)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
 /* The trace, so much later: its doubles have no room left for tenths of nanoseconds. */
 static char *later(const char *text, double us)
@@ -178,7 +174,7 @@ static char *later(const char *text, double us)
     return copy;
 }
 
-START_TEST(sums_of_doubles)
+TEST(sums_of_doubles)
 {
     static const struct {
         double us;
@@ -197,14 +193,13 @@ START_TEST(sums_of_doubles)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
 #define TWICE                                                                                      \
     "{\"name\":\"act 0\",\"cat\":\"p2p\",\"id\":99,\"ph\":\"s\",\"pid\":1000,\"tid\":14,\"ts\":"   \
     "2239.999},\n{\"name\":\"act 0\",\"cat\":\"p2p\",\"id\":99,\"ph\":\"f\",\"bp\":\"e\",\"pid\":" \
     "1002,\"tid\":15,\"ts\":2240.000}"
 
-START_TEST(between_rows)
+TEST(between_rows)
 {
     static const struct broken rows[] = {
         {"\"id\":1,\"ph\":\"s\"", "\"id\":2,\"ph\":\"s\"", "a flow id has one start", 0},
@@ -226,9 +221,8 @@ START_TEST(between_rows)
     };
     refuse(rows, COUNT(rows));
 }
-END_TEST
 
-START_TEST(a_message_without_its_arrow_is_counted)
+TEST(a_message_without_its_arrow_is_counted)
 {
     struct tiny_trace c;
     struct rules rules;
@@ -249,7 +243,5 @@ START_TEST(a_message_without_its_arrow_is_counted)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-TY_SUITE("trace_broken", the_document, single_events, counters_instants_and_names, rows_of_slices,
-         sums_of_doubles, between_rows, a_message_without_its_arrow_is_counted)
+TY_SUITE("trace_broken")

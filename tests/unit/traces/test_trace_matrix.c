@@ -102,7 +102,7 @@ static void checked_free(struct checked *c)
     free(c->text);
 }
 
-START_TEST(every_schedule_detail_and_selection_keeps_the_rules)
+TESTS(every_schedule_detail_and_selection_keeps_the_rules, N_SCHEDULES)
 {
     static const char *const ranks[] = {"all",       "0-5,9",         "dp=0",
                                         "tp=0,dp=0", "one-per-stage", "slowest:3"};
@@ -126,7 +126,6 @@ START_TEST(every_schedule_detail_and_selection_keeps_the_rules)
     }
     quick_run_free(&q);
 }
-END_TEST
 
 /* pp, node and rank of the process with that place in the order. */
 static void place(const struct rules *r, size_t index, unsigned at[3])
@@ -152,7 +151,7 @@ static void place(const struct rules *r, size_t index, unsigned at[3])
     ck_abort_msg("nobody has place %zu", index);
 }
 
-START_TEST(every_order_and_window_keeps_the_rules)
+TESTS(every_order_and_window_keeps_the_rules, N_SCHEDULES)
 {
     static const char *const orders[] = {"stage", "node", "rank"};
     struct quick_run q = run_schedule(&schedules[_i]);
@@ -179,9 +178,8 @@ START_TEST(every_order_and_window_keeps_the_rules)
     }
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(messages_are_as_many_as_their_closed_form)
+TESTS(messages_are_as_many_as_their_closed_form, N_SCHEDULES)
 {
     const struct schedule *s = &schedules[_i];
     struct quick_run q = run_schedule(s);
@@ -191,7 +189,6 @@ START_TEST(messages_are_as_many_as_their_closed_form)
     checked_free(&c);
     quick_run_free(&q);
 }
-END_TEST
 
 /* Nanoseconds by row and category: single tasks, which on the compute row are the slices that
  * nothing is inside of. */
@@ -210,7 +207,7 @@ static void add_slice(struct sums *sums, const struct rules_event *e)
     }
 }
 
-START_TEST(sums_by_rank_and_kind_are_those_of_the_statistics)
+TESTS(sums_by_rank_and_kind_are_those_of_the_statistics, N_SCHEDULES)
 {
     static struct sums ours, theirs;
     struct quick_run q = run_schedule(&schedules[_i]);
@@ -243,9 +240,8 @@ START_TEST(sums_by_rank_and_kind_are_those_of_the_statistics)
     checked_free(&c);
     quick_run_free(&q);
 }
-END_TEST
 
-START_TEST(a_difference_between_the_formats_is_noticed)
+TEST(a_difference_between_the_formats_is_noticed)
 {
     static const struct broken rows[] = {
         {"\"mb\":0,\"stage\":0", "\"mb\":0,\"stage\":1", "", 0},
@@ -287,23 +283,5 @@ START_TEST(a_difference_between_the_formats_is_noticed)
     free(data);
     quick_run_free(&q);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("trace_matrix");
-    TCase *all = tcase_create("trace_matrix");
-    tcase_set_timeout(all, 120);
-    tcase_add_loop_test(all, every_schedule_detail_and_selection_keeps_the_rules, 0, N_SCHEDULES);
-    tcase_add_loop_test(all, every_order_and_window_keeps_the_rules, 0, N_SCHEDULES);
-    tcase_add_loop_test(all, messages_are_as_many_as_their_closed_form, 0, N_SCHEDULES);
-    tcase_add_loop_test(all, sums_by_rank_and_kind_are_those_of_the_statistics, 0, N_SCHEDULES);
-    tcase_add_test(all, a_difference_between_the_formats_is_noticed);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+TY_SUITE("trace_matrix")

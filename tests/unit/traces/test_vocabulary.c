@@ -72,7 +72,7 @@ static void free_outcome(struct outcome *o)
     ty_arena_release(&o->arena);
 }
 
-START_TEST(rows_that_nobody_uses_change_nothing)
+TEST(rows_that_nobody_uses_change_nothing)
 {
     const struct tiny shape = {
         .p = 3, .t = 2, .d = 2, .m = 4, .layers = 2, .data = true, .recompute = true};
@@ -97,7 +97,6 @@ START_TEST(rows_that_nobody_uses_change_nothing)
     free_outcome(&b);
     tiny_release(&c.run);
 }
-END_TEST
 
 /* ---- other words ---- */
 
@@ -178,7 +177,7 @@ static void make_office(struct ty_program *p, struct ty_arena *arena)
     ck_assert_msg(ty_program_seal(p, arena, &err) == 0, "%s", err.text);
 }
 
-START_TEST(a_program_has_words_of_its_own)
+TEST(a_program_has_words_of_its_own)
 {
     struct tiny_trace c = {.run = {.program = {.n_steps = 1}}};
     struct tiny_run *run = &c.run;
@@ -206,9 +205,8 @@ START_TEST(a_program_has_words_of_its_own)
     free(text);
     tiny_release(run);
 }
-END_TEST
 
-START_TEST(what_does_not_fit_a_vocabulary_is_refused)
+TEST(what_does_not_fit_a_vocabulary_is_refused)
 {
     static struct ty_err wrong;
     struct ty_arena arena = {.head = NULL};
@@ -231,7 +229,5 @@ START_TEST(what_does_not_fit_a_vocabulary_is_refused)
     ck_assert_int_eq(ty_program_seal(&p, &arena, &wrong), TY_EBUG);
     ty_arena_release(&arena);
 }
-END_TEST
 
-TY_SUITE("vocabulary", rows_that_nobody_uses_change_nothing, a_program_has_words_of_its_own,
-         what_does_not_fit_a_vocabulary_is_refused)
+TY_SUITE("vocabulary")

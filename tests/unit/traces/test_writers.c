@@ -20,7 +20,7 @@ static size_t lines(const char *text)
     return n;
 }
 
-START_TEST(every_format_is_found_by_its_name_and_described)
+TEST(every_format_is_found_by_its_name_and_described)
 {
     size_t n = 0;
     for (; ty_trace_formats[n] != NULL; n++) {
@@ -31,11 +31,10 @@ START_TEST(every_format_is_found_by_its_name_and_described)
     ck_assert_uint_ge(n, 4);
     ck_assert_ptr_null(ty_trace_format("crome"));
 }
-END_TEST
 
 /* ---- CSV ---- */
 
-START_TEST(csv_rows_are_written_exactly_so)
+TEST(csv_rows_are_written_exactly_so)
 {
     static const char expected[] =
         "rank,stream,phase,micro_batch,stage,step,layer,name,category,start_ps,dur_ps,bytes,flops,"
@@ -53,9 +52,8 @@ START_TEST(csv_rows_are_written_exactly_so)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(csv_has_every_task_and_sums_to_the_statistics)
+TEST(csv_has_every_task_and_sums_to_the_statistics)
 {
     const struct tiny shape = {
         .p = 3, .t = 2, .d = 2, .m = 5, .layers = 2, .data = true, .jitter = 0.1};
@@ -85,9 +83,8 @@ START_TEST(csv_has_every_task_and_sums_to_the_statistics)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(csv_has_whole_tasks_of_the_window_and_quotes_what_it_must)
+TEST(csv_has_whole_tasks_of_the_window_and_quotes_what_it_must)
 {
     const struct tiny shape = {.p = 1, .t = 1, .d = 1, .m = 1, .layers = 1};
     struct tiny_trace c;
@@ -103,7 +100,6 @@ START_TEST(csv_has_whole_tasks_of_the_window_and_quotes_what_it_must)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
 /* ---- digest ---- */
 
@@ -120,7 +116,7 @@ static void digest_of(const struct tiny *shape, char out[32])
     tiny_release(&c.run);
 }
 
-START_TEST(equal_runs_have_equal_digests_and_other_runs_others)
+TEST(equal_runs_have_equal_digests_and_other_runs_others)
 {
     static const struct tiny shapes[] = {
         {.p = 2, .t = 2, .d = 2, .m = 4, .layers = 2, .jitter = 0.1, .seed = 1},
@@ -145,9 +141,8 @@ START_TEST(equal_runs_have_equal_digests_and_other_runs_others)
         }
     }
 }
-END_TEST
 
-START_TEST(the_digest_sees_one_picosecond_and_no_filter)
+TEST(the_digest_sees_one_picosecond_and_no_filter)
 {
     const struct tiny shape = {.p = 2, .t = 2, .d = 2, .m = 4, .layers = 2};
     struct tiny_trace c;
@@ -168,9 +163,8 @@ START_TEST(the_digest_sees_one_picosecond_and_no_filter)
     free(filtered);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(both_executors_give_one_digest)
+TEST(both_executors_give_one_digest)
 {
     const struct tiny shape = {
         .p = 3, .t = 2, .d = 2, .m = 5, .layers = 2, .data = true, .jitter = 0.3, .steps = 2};
@@ -184,7 +178,6 @@ START_TEST(both_executors_give_one_digest)
     free(events);
     tiny_release(&c.run);
 }
-END_TEST
 
 /* ---- Gantt ---- */
 
@@ -203,7 +196,7 @@ static void expect_gantt(const struct tiny *shape, const struct ty_gantt *option
 
 static const struct tiny lesson = {.p = 4, .t = 1, .d = 1, .m = 6, .layers = 1, .unit = true};
 
-START_TEST(a_unit_of_time_is_a_cell_and_boxes_are_as_long_as_passes)
+TEST(a_unit_of_time_is_a_cell_and_boxes_are_as_long_as_passes)
 {
     const struct ty_gantt options = {.unit = 1000, .ascii = true};
     expect_gantt(&lesson, &options,
@@ -220,9 +213,8 @@ START_TEST(a_unit_of_time_is_a_cell_and_boxes_are_as_long_as_passes)
                  "F forward   B backward   . idle   one cell is one time unit\n"
                  "makespan 27, idle 33.3 %\n");
 }
-END_TEST
 
-START_TEST(box_drawing_characters_draw_the_same_picture)
+TEST(box_drawing_characters_draw_the_same_picture)
 {
     const struct tiny shape = {.p = 2, .t = 1, .d = 1, .m = 2, .layers = 1, .unit = true};
     const struct ty_gantt options = {.unit = 1000};
@@ -233,9 +225,8 @@ START_TEST(box_drawing_characters_draw_the_same_picture)
                  "F forward   B backward   · idle   one cell is one time unit\n"
                  "makespan 9, idle 33.3 %\n");
 }
-END_TEST
 
-START_TEST(a_narrow_picture_stays_exact_while_a_unit_has_a_column)
+TEST(a_narrow_picture_stays_exact_while_a_unit_has_a_column)
 {
     const struct ty_gantt options = {.unit = 1000, .ascii = true, .width = 40};
     expect_gantt(&lesson, &options,
@@ -248,9 +239,8 @@ START_TEST(a_narrow_picture_stays_exact_while_a_unit_has_a_column)
                  "need a width of 91\n"
                  "makespan 27, idle 33.3 %\n");
 }
-END_TEST
 
-START_TEST(a_picture_that_is_too_long_is_scaled_and_says_so)
+TEST(a_picture_that_is_too_long_is_scaled_and_says_so)
 {
     const struct tiny shape = {.p = 2, .t = 1, .d = 1, .m = 20, .layers = 1, .unit = true};
     const struct ty_gantt options = {.unit = 1000, .ascii = true, .width = 50};
@@ -263,9 +253,8 @@ START_TEST(a_picture_that_is_too_long_is_scaled_and_says_so)
         "exact from a width of 73; 15 passes are shorter than a column and not drawn\n"
         "makespan 63, idle 4.8 %\n");
 }
-END_TEST
 
-START_TEST(a_stretch_is_cut_out_and_the_optimizer_step_is_shown)
+TEST(a_stretch_is_cut_out_and_the_optimizer_step_is_shown)
 {
     const struct tiny shape = {
         .p = 2, .t = 1, .d = 2, .m = 2, .layers = 1, .unit = true, .data = true};
@@ -279,9 +268,8 @@ START_TEST(a_stretch_is_cut_out_and_the_optimizer_step_is_shown)
                  "F forward   B backward   S optimizer step   . idle   one cell is 1 ns\n"
                  "stretch of 6 ns, idle 25.0 %; ranks that do the same share a row\n");
 }
-END_TEST
 
-START_TEST(ranks_of_a_stage_that_differ_have_rows_of_their_own)
+TEST(ranks_of_a_stage_that_differ_have_rows_of_their_own)
 {
     struct tiny_trace c;
     struct ty_text text = {.data = NULL};
@@ -302,9 +290,8 @@ START_TEST(ranks_of_a_stage_that_differ_have_rows_of_their_own)
     ty_text_release(&text);
     tiny_release(&c.run);
 }
-END_TEST
 
-START_TEST(the_trace_format_draws_the_shown_ranks)
+TEST(the_trace_format_draws_the_shown_ranks)
 {
     struct tiny_trace c;
     const struct tiny shape = {.p = 2, .t = 1, .d = 1, .m = 1, .layers = 1, .unit = true};
@@ -318,17 +305,5 @@ START_TEST(the_trace_format_draws_the_shown_ranks)
     free(text);
     tiny_release(&c.run);
 }
-END_TEST
 
-TY_SUITE("writers", every_format_is_found_by_its_name_and_described,
-         csv_rows_are_written_exactly_so, csv_has_every_task_and_sums_to_the_statistics,
-         csv_has_whole_tasks_of_the_window_and_quotes_what_it_must,
-         equal_runs_have_equal_digests_and_other_runs_others,
-         the_digest_sees_one_picosecond_and_no_filter, both_executors_give_one_digest,
-         a_unit_of_time_is_a_cell_and_boxes_are_as_long_as_passes,
-         box_drawing_characters_draw_the_same_picture,
-         a_narrow_picture_stays_exact_while_a_unit_has_a_column,
-         a_picture_that_is_too_long_is_scaled_and_says_so,
-         a_stretch_is_cut_out_and_the_optimizer_step_is_shown,
-         ranks_of_a_stage_that_differ_have_rows_of_their_own,
-         the_trace_format_draws_the_shown_ranks)
+TY_SUITE("writers")
