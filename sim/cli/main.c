@@ -112,6 +112,22 @@ static int help(int argc, char **argv, bool shared)
     return 0;
 }
 
+/* What the words of a command of our own ask for. */
+static int run_command(size_t command, int argc, char **argv, const struct ty_crew *crew)
+{
+    struct cli_options options;
+    const int status = cli_parse((enum cli_command)command, argc, argv, &options);
+    if (status != 0) {
+        return status;
+    }
+    if (options.help) {
+        cli_print_help((enum cli_command)command);
+        return 0;
+    }
+    options.crew = crew;
+    return run[command](&options);
+}
+
 static int dispatch(int argc, char **argv, const struct ty_crew *crew)
 {
     if (argc < 2) {
@@ -141,17 +157,7 @@ static int dispatch(int argc, char **argv, const struct ty_crew *crew)
         cli_say("trainyard-mpi: %s is for one process; write trainyard %s\n", argv[1], argv[1]);
         return 2;
     }
-    struct cli_options options;
-    const int status = cli_parse((enum cli_command)command, argc - 1, argv + 1, &options);
-    if (status != 0) {
-        return status;
-    }
-    if (options.help) {
-        cli_print_help((enum cli_command)command);
-        return 0;
-    }
-    options.crew = crew;
-    return run[command](&options);
+    return run_command(command, argc - 1, argv + 1, crew);
 }
 
 /* Sweeps, plans and fits make and free one run after the other, of a few megabytes. What is given

@@ -15,10 +15,10 @@ import tools
 COMPLEXITY = 15
 NAMED = 5  # functions that the report names
 ROW = re.compile(r"^(\d+)\t\d+\t\d+\t(\d+)\t(\d+)\t\S+ (?:\w+::)*(\w+)$", re.MULTILINE)
-# A test of Check opens like a function and ends with a word; pmccabe does not expand macros.
-TEST = re.compile(r"^START_TEST\((\w+)\)$", re.MULTILINE)
+# TEST(fact) and TESTS(fact, times) open a function; pmccabe does not expand macros.
+TEST = re.compile(r"^TESTS?\((\w+)(?:, .*)?\)$", re.MULTILINE)
 # It reads the first branch of a condition alone, and C++ not at all.
-UNSEEN = re.compile(r"^(END_TEST|#else|extern \"C\" \{)$", re.MULTILINE)
+UNSEEN = re.compile(r"^(#else|extern \"C\" \{)$", re.MULTILINE)
 BODY = re.compile(r"^\{$", re.MULTILINE)
 
 

@@ -154,7 +154,7 @@ class Complexity(unittest.TestCase):
                           f"limit {complexity.COMPLEXITY}"])
 
     def test_tests_and_all_branches_of_conditions_are_read(self):
-        text = "START_TEST(a)\n{\n}\nEND_TEST\n#ifdef A\nint b(void)\n{\n}\n#else\nint b(void)\n{\n}\n#endif\n"
+        text = "TEST(a)\n{\n}\n#ifdef A\nint b(void)\n{\n}\n#else\nint b(void)\n{\n}\n#endif\n"
         self.assertEqual(self.complaints(text), [])
         self.assertEqual([row[3] for row in complexity.functions("a.c", text)], ["a", "b", "b"])
 
@@ -216,8 +216,8 @@ class Ideas(unittest.TestCase):
 class Sizes(unittest.TestCase):
     def test_a_function_is_as_long_as_its_body(self):
         lines = ["static int f(int x,", "             int y)", "{", *78 * ["    x++;"], "}", "int a;",
-                 "START_TEST(t)", "{", "}"]
-        self.assertEqual(list(sizes.functions(lines)), [("f", 3, 80), ("START_TEST", 85, 2)])
+                 "TEST(t)", "{", "}"]
+        self.assertEqual(list(sizes.functions(lines)), [("f", 3, 80), ("TEST", 85, 2)])
 
 
 class Verdict(unittest.TestCase):

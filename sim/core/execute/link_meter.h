@@ -17,4 +17,15 @@ struct ty_link_meter;
 struct ty_link_meter *ty_link_meter_new(struct ty_timeline *timeline,
                                         const struct ty_contention *shared, struct ty_arena *arena);
 
+/* Flow `number` begins, at speed 0. */
+void ty_link_meter_begin(struct ty_link_meter *m, uint32_t number, const struct ty_flow *flow);
+
+/* It runs at `speed`, a share of its full speed in (0, 1]. */
+void ty_link_meter_speed(struct ty_link_meter *m, uint32_t number, double speed);
+
+void ty_link_meter_end(struct ty_link_meter *m, uint32_t number);
+
+/* Every change at time `now` has been reported. Times do not decrease. */
+void ty_link_meter_read(struct ty_link_meter *m, ty_ps now);
+
 #endif
