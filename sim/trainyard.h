@@ -191,6 +191,8 @@ struct ty_execute_options {
                                * the execution ends (3), and so do later explanations; NULL */
     ty_progress_fn *progress; /* NULL: none */
     void *progress_arg;
+    double suggest_s; /* about so many seconds of a core, counted in tasks, may later reports
+                       * simulate what would make a run fit; 0: one, below 0: none */
 };
 
 /* Executes the plan. May be called again; the results of the execution before are gone then.
@@ -264,7 +266,9 @@ TY_API int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, 
  *
  *     "table"    what `trainyard run` prints
  *     "json"     the same for programs
- *     "brief"    JSON without suggestions that would make a run fit, which take many plans
+ *     "brief"    JSON without suggestions that would make a run fit
+ *     "step"     the table without such suggestions
+ *     "suggest"  these suggestions alone; "" where the run fits
  *     "explain"  where the time goes, and what changes of layout, schedule, framework and hardware
  *                do, each by another run
  *

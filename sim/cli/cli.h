@@ -26,7 +26,7 @@ struct cli_options {
         *width, *palette, *bubbles, *compare;
     const char *rows, *jobs, *shard, *measured, *operators, *collectives, *fit, *prior, *against,
         *gpus_per_node, *model, *cluster, *gpus, *top, *uneven, *meshes, *objective, *emit, *days,
-        *runs;
+        *runs, *suggest;
     bool show_config, traffic, uncertain, no_bubbles, force, resume, merge, quiet, help;
     const struct ty_crew *crew; /* with whom the work is shared; NULL: nobody */
     char seed[64];              /* "run.seed=N", the last of `set`; or empty */
@@ -161,6 +161,10 @@ int cli_check_merge(const struct cli_options *o);
 /* The value of --jobs; without it 0, and 1 where processes share the work: there may be one for
  * each core. Returns 0, or 2 as cli_number. */
 int cli_jobs(const struct cli_options *o, uint32_t *jobs);
+
+/* The value of --suggest as in struct ty_execute_options. Returns 0, or prints what is wrong and
+ * returns 2. */
+int cli_suggest(const struct cli_options *o, double *seconds);
 
 /* One function per command: the exit status. */
 #define X(name) int cmd_##name(const struct cli_options *options);

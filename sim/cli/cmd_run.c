@@ -171,10 +171,33 @@ static int find_band(const struct cli_options *o, struct ty_run *run, struct ty_
     return o->uncertain ? ty_run_uncertain(run, &source, err) : 0;
 }
 
+/* Whether somebody reads the report while the rest of it is still searched for. */
+static bool streams(const struct cli_options *o, const struct ty_config *config, const char *format)
+{
+    return strcmp(format, "table") == 0 && strcmp(target(o, config), "-") == 0;
+}
+
+/* Writes the report; where it streams, before the search for what would make the run fit. */
+static int write_report(const struct cli_options *o, const struct ty_config *config,
+                        const struct ty_run *run, const char *format, struct ty_err *err)
+{
+    const char *path = target(o, config);
+    const bool parts = streams(o, config, format);
+    char *text = NULL;
+    int rc = ty_run_report(run, parts ? "step" : format, &text, err);
+    rc = cli_hand_over(rc, text, path, err);
+    if (rc == 0 && parts) {
+        (void)fflush(stdout);
+        text = NULL;
+        rc = ty_run_report(run, "suggest", &text, err);
+        rc = cli_hand_over(rc, text, path, err);
+    }
+    return rc;
+}
+
 static int simulate(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
                     struct ty_err *err)
 {
-    char *text = NULL;
     const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
     int rc = check_outputs(o, config, run, err);
     if (rc == 0) {
@@ -193,9 +216,8 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
         rc = find_band(o, run, err);
     }
     if (rc == 0) {
-        rc = ty_run_report(run, format, &text, err);
+        rc = write_report(o, config, run, format, err);
     }
-    rc = cli_hand_over(rc, text, target(o, config), err);
     cli_say_unprinted(o, target(o, config));
     return rc < 0 ? rc : write_traces(o, config, run, err);
 }
@@ -319,7 +341,8 @@ static int plan_and(const struct cli_options *o, make_fn *make, plan_fn *then)
 int cmd_run(const struct cli_options *o)
 {
     uint32_t jobs;
-    return cli_jobs(o, &jobs) != 0
+    double suggest_s;
+    return cli_jobs(o, &jobs) != 0 || cli_suggest(o, &suggest_s) != 0
                ? 2
                : plan_and(o, o->trace.n > 0 ? ty_run_new : ty_run_outline, simulate);
 }

@@ -69,6 +69,20 @@ int cli_number(const struct cli_options *o, const char *option, const char *text
     return 0;
 }
 
+int cli_suggest(const struct cli_options *o, double *seconds)
+{
+    char *end = NULL;
+    *seconds = o->suggest != NULL ? strtod(o->suggest, &end) : 0;
+    if (end != NULL && (end == o->suggest || *end != '\0' || !(*seconds >= 0) || *seconds > 1e6)) {
+        cli_say("trainyard %s: --suggest %s: not a number of seconds up to 1e6; write one, such as "
+                "10, or 0 for no suggestions\n",
+                o->command, o->suggest);
+        return 2;
+    }
+    *seconds = end != NULL && *seconds == 0 ? -1 : *seconds;
+    return 0;
+}
+
 int cli_jobs(const struct cli_options *o, uint32_t *jobs)
 {
     *jobs = o->crew != NULL ? 1 : 0;

@@ -89,6 +89,7 @@ int cli_execute(const struct cli_options *o, struct ty_run *run, bool figures, s
                                          .progress = progress.on ? cli_progress_share : NULL,
                                          .progress_arg = &progress};
     (void)cli_jobs(o, &options.threads);
+    (void)cli_suggest(o, &options.suggest_s);
     const int rc = ty_run_execute(run, &options, err);
     cli_progress_end(&progress);
     return rc;

@@ -227,6 +227,8 @@ const struct cli_option_row cli_option_rows[] = {
     {"engine", 0, CLI_VALUE, AT(engine),
      BIT(run) | BIT(report) | BIT(diff) | BIT(explain) | BIT(fleet) | BIT(export),
      "auto|sweep|events", CLI_TAKES_KEY_WORD, "run.engine", "which executor"},
+    {"suggest", 0, CLI_VALUE, AT(suggest), BIT(run), "SECONDS", CLI_TAKES_TEXT, NULL,
+     "how long a run that does not fit looks for what would make it fit; 1 when left out, 0: not"},
     {"seed", 0, CLI_SEED, AT(seed), FROM_FILE, "N", CLI_TAKES_TEXT, NULL,
      "the same as --set run.seed=N"},
     {"show-config", 0, CLI_FLAG, AT(show_config), BIT(check), NULL, CLI_TAKES_NOTHING, NULL,

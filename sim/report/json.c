@@ -6,7 +6,7 @@
 #include "sim/report/table.h"
 #include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
-#include "sim/search/remedy.h"
+#include "sim/plan/search/remedy.h"
 
 /* The fullest moment: which pass, and what of it; and the forward from which on most is held. */
 static void moment(struct ty_json *j, const struct ty_bill *bill, const struct ty_pass *since)
@@ -82,7 +82,8 @@ static int remedies(struct ty_json *j, const struct ty_run *run, struct ty_err *
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_remedies list = {.n = 0};
-    const int rc = ty_run_remedies(run, &list, &arena, err);
+    const double budget_s = ty_report_budget_s(run);
+    const int rc = budget_s < 0 ? 0 : ty_run_remedies(run, budget_s, &list, &arena, err);
     ty_json_array(j, "would_fit");
     ty_json_rows(j);
     for (uint32_t i = 0; rc == 0 && i < list.n; i++) {
@@ -94,6 +95,7 @@ static int remedies(struct ty_json *j, const struct ty_run *run, struct ty_err *
         }
         ty_json_end(j);
         ty_json_real(j, "peak_bytes", r->peak_B);
+        ty_json_bool(j, "simulated", r->simulated);
         ty_json_real(j, "expected_slowdown", r->slower);
         ty_json_real(j, "expected_extra_s", r->more_s);
         ty_json_end(j);

@@ -7,7 +7,7 @@
 #include "sim/report/table.h"
 #include "sim/run/gpus.h"
 #include "sim/run/offload.h"
-#include "sim/search/remedy.h"
+#include "sim/plan/search/remedy.h"
 
 #define NAME        18 /* where the first column ends */
 #define TIER_COLUMN 14
@@ -281,7 +281,27 @@ static void put_largest(const struct ty_run *run, uint32_t stage, const struct t
 
 /* ---- what would help ---- */
 
-static void put_remedy_list(const struct ty_remedies *list, struct ty_text *t)
+static void put_remedy(const struct ty_remedy *r, struct ty_text *t)
+{
+    const char *least = r->simulated ? "  " : ">=";
+    char value[64];
+    ty_text_add(t, "  %10s", ty_words_bytes(r->peak_B, value, sizeof(value)));
+    if (r->slower < HUGE_VAL) {
+        (void)ty_words_seconds(fabs(r->more_s), value, sizeof(value));
+        ty_text_add(t, "  time %s %+6.1f %%  %c%-9s", least, 100 * r->slower,
+                    r->more_s < 0 ? '-' : '+', value);
+    } else {
+        ty_text_add(t, "  time unknown           ");
+    }
+    for (uint32_t k = 0; k < r->change.n; k++) {
+        ty_text_add(t, " --set ");
+        ty_change_put(t, r->change.set[k]);
+    }
+    ty_text_add(t, "\n");
+}
+
+static void put_remedies(const struct ty_run *run, const struct ty_remedies *list,
+                         struct ty_text *t)
 {
     if (list->n == 0) {
         ty_text_add(
@@ -292,41 +312,50 @@ static void put_remedy_list(const struct ty_remedies *list, struct ty_text *t)
     ty_text_add(t, "\nwhat would make it fit, %s, fastest first\n",
                 list->pairs ? "one or two changes" : "one change each");
     for (uint32_t i = 0; i < list->n && i < REMEDIES_SHOWN; i++) {
-        const struct ty_remedy *r = &list->item[i];
-        char value[64];
-        ty_text_add(t, "  %10s", ty_words_bytes(r->peak_B, value, sizeof(value)));
-        (void)ty_words_seconds(fabs(r->more_s), value, sizeof(value));
-        ty_text_add(t, "  time %+6.1f %%  %c%-9s", 100 * r->slower, r->more_s < 0 ? '-' : '+',
-                    value);
-        for (uint32_t k = 0; k < r->change.n; k++) {
-            ty_text_add(t, " --set ");
-            ty_change_put(t, r->change.set[k]);
-        }
-        ty_text_add(t, "\n");
+        put_remedy(&list->item[i], t);
     }
-    if (list->left_out) {
-        ty_text_add(t, "  not all of them were tried: runs of this size take too long\n");
+    if (!run->executed) {
+        ty_text_add(t,
+                    "  times compare lower bounds; `trainyard run` simulates the best of them\n");
+    } else if (list->untried > 0) {
+        ty_text_add(t,
+                    "  %u more that may be as fast %s not simulated (>= is a lower bound); "
+                    "--suggest SECONDS allows more\n",
+                    (unsigned)list->untried, list->untried == 1 ? "was" : "were");
     }
 }
 
-static int put_remedies(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+double ty_report_budget_s(const struct ty_run *run)
+{
+    return run->suggest_s == 0 ? 1 : run->suggest_s;
+}
+
+int ty_report_suggest(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
-    const int rc = ty_run_remedies(run, &list, &arena, err);
+    struct ty_bill largest;
+    const double budget_s = ty_report_budget_s(run);
+    if (run->config->workload.job != NULL || budget_s < 0) {
+        return 0;
+    }
+    ty_run_fullest(run, &largest);
+    if (ty_run_verdict(run, &largest) == TY_VERDICT_FITS) {
+        return 0;
+    }
+    const int rc = ty_run_remedies(run, budget_s, &list, &arena, err);
     if (rc == 0) {
-        put_remedy_list(&list, t);
+        put_remedies(run, &list, t);
     }
     ty_arena_release(&arena);
     return rc;
 }
 
-int ty_report_memory(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+void ty_report_memory(const struct ty_run *run, struct ty_text *t)
 {
     struct ty_bill largest;
     const uint32_t stage = ty_run_fullest(run, &largest);
     put_stages(run, t);
     put_largest(run, stage, &largest, t);
     report_tiers(run, &largest, t);
-    return ty_run_verdict(run, &largest) == TY_VERDICT_FITS ? 0 : put_remedies(run, t, err);
 }

@@ -227,7 +227,8 @@ static int describe(const struct ty_run *run, struct ty_text *t, struct ty_err *
         ty_text_add(t, "%s\n",
                     ty_words_count(run->lowered.stage[s].params, params, sizeof(params)));
     }
-    int rc = ty_report_memory(run, t, err);
+    ty_report_memory(run, t);
+    int rc = ty_report_suggest(run, t, err);
     if (rc < 0) {
         return rc;
     }
@@ -249,6 +250,8 @@ static const struct {
     {"table", ty_report_table, false},
     {"json", ty_report_json, false},
     {"brief", ty_report_brief, false},
+    {"step", ty_report_step, false},
+    {"suggest", ty_report_suggest, false},
     {"explain", ty_report_explain, true},
     {"check", describe, true},
     {"layers", ty_report_layers, true},

@@ -286,7 +286,7 @@ static void sharing(const struct ty_run *run, struct ty_text *t)
     ty_text_add(t, "\n");
 }
 
-int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+int ty_report_step(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct ty_figures f;
     char tasks[64], wall[64], rss[64];
@@ -298,9 +298,8 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
         return rc;
     }
     breakdown(&f, t);
-    rc = run->config->workload.job == NULL ? ty_report_memory(run, t, err) : 0;
-    if (rc < 0) {
-        return rc;
+    if (run->config->workload.job == NULL) {
+        ty_report_memory(run, t);
     }
     traffic(&f, t);
     rc = ty_report_links_table(run, t, err);
@@ -323,4 +322,10 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
     }
     sharing(run, t);
     return 0;
+}
+
+int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    const int rc = ty_report_step(run, t, err);
+    return rc < 0 ? rc : ty_report_suggest(run, t, err);
 }

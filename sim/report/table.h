@@ -8,6 +8,9 @@
 
 /* The reports of trainyard.h. */
 int ty_report_table(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
+/* The same without what would make the run fit. */
+int ty_report_step(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 int ty_report_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 int ty_report_brief(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
@@ -20,7 +23,14 @@ void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, c
 
 /* Memory by stage, what fills the fullest, and if that is not clear of the limit what would help. 0
  * or TY_ENOMEM. */
-int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+void ty_report_memory(const struct ty_run *run, struct ty_text *text);
+
+/* What would make a run fit: simulated for as long as run->suggest_s allows, a run that was only
+ * planned by bounds. Nothing where it fits. */
+int ty_report_suggest(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
+/* The seconds of run->suggest_s. */
+double ty_report_budget_s(const struct ty_run *run);
 
 /* explain.c, layer.c, traffic.c: the reports of these names. */
 int ty_report_explain(const struct ty_run *run, struct ty_text *text, struct ty_err *err);

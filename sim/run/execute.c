@@ -476,6 +476,7 @@ int ty_run_execute(struct ty_run *run, const struct ty_execute_options *options,
         return execute_all(run, NULL, err);
     }
     run->threads = options->threads;
+    run->suggest_s = options->suggest_s;
     run->progress = (struct ty_progress){
         .tell = options->progress, .arg = options->progress_arg, .stop = options->stop};
     const int rc = options->figures ? execute_for_figures(run, options->engine, err)

@@ -41,6 +41,7 @@ struct ty_run {
     const char *engine;                 /* "sweep" or "events", once executed */
     struct ty_progress progress;        /* of executions */
     uint32_t threads;                   /* of statistics, traces and variants; 0: one per core */
+    double suggest_s;                   /* struct ty_execute_options */
     double plan_s, execute_s;           /* wall-clock time of the simulator itself */
     struct ty_band *band;               /* how sure it is, once asked (sim/sweep/band.h); NULL */
     struct ty_offload_memory *away; /* [TY_N_OFFLOAD_TIERS] (offload.h); NULL: all is on the GPUs */

@@ -15,7 +15,7 @@
 #include "sim/plan/search/front.h"
 #include "sim/plan/search/row_text.h"
 #include "sim/plan/search/store.h"
-#include "sim/search/remedy.h"
+#include "sim/plan/search/remedy.h"
 #include "sim/search/trial.h"
 #include "sim/sweep/inputs.h"
 
@@ -383,7 +383,7 @@ static int find_remedies(const struct ty_plan_result *r, struct ty_remedies *lis
     int rc = ty_plan_apply(&r->space, &r->space.point[r->nearest], &config, NULL);
     rc = rc < 0 ? rc : ty_run_plan(&run, &config, NULL, NULL);
     rc = rc < 0 ? rc : ty_run_execute_folded(run, NULL);
-    rc = rc < 0 ? rc : ty_run_remedies(run, list, arena, NULL);
+    rc = rc < 0 ? rc : ty_run_remedies(run, 1, list, arena, NULL);
     ty_run_free(run);
     ty_config_drop(&config);
     return rc;

@@ -49,7 +49,8 @@ class Tasks(Structure):
 
 class ExecuteOptions(Options):
     _fields_ = [("engine", c_char_p), ("figures", c_bool), ("threads", c_uint32),
-                ("stop", POINTER(c_int)), ("progress", c_void_p), ("progress_arg", c_void_p)]
+                ("stop", POINTER(c_int)), ("progress", c_void_p), ("progress_arg", c_void_p),
+                ("suggest_s", c_double)]
 
 
 class FleetRequest(Options):

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/search/remedy.h"
+#include "sim/plan/search/remedy.h"
 
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
@@ -236,7 +236,7 @@ static void assert_remedies_hold(const char *zero)
     struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
     ck_assert(!ty_run_fits(q.run));
-    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    ck_assert_int_eq(ty_run_remedies(q.run, 1e3, &list, &arena, NULL), 0);
     ck_assert_uint_gt(list.n, 0);
     for (uint32_t i = 0; i < list.n; i++) {
         const struct ty_remedy *r = &list.item[i];
@@ -286,7 +286,7 @@ TEST(no_more_is_offloaded_than_has_to_be)
     struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
     uint32_t whole = 0;
-    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    ck_assert_int_eq(ty_run_remedies(q.run, 1e3, &list, &arena, NULL), 0);
     const struct ty_remedy *some = with_set(&list, "layout.offload_share=20 %");
     ck_assert_ptr_nonnull(some);
     for (uint32_t i = 0; i < list.n; i++) {
@@ -319,7 +319,7 @@ TEST(a_node_that_is_too_small_has_remedies)
     struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
     ck_assert(!ty_run_fits(q.run));
-    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    ck_assert_int_eq(ty_run_remedies(q.run, 1e3, &list, &arena, NULL), 0);
     for (size_t i = 0; i < TY_COUNT(offered); i++) {
         const struct ty_remedy *r = with_set(&list, offered[i]);
         ck_assert_ptr_nonnull(r);
@@ -344,7 +344,7 @@ TEST(a_remedy_of_another_schedule_says_all_of_it)
     struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
     uint32_t found = 0;
-    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    ck_assert_int_eq(ty_run_remedies(q.run, 1e3, &list, &arena, NULL), 0);
     for (uint32_t i = 0; i < list.n; i++) {
         const struct ty_remedy *r = &list.item[i];
         if (strcmp(r->change.set[0], "schedule.name=1f1b") != 0 || r->change.n != 2) {
@@ -381,7 +381,7 @@ TEST(of_large_runs_not_all_pairs_are_tried)
     struct quick_run q = quick_run(wide, NULL, NULL);
     struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
-    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    ck_assert_int_eq(ty_run_remedies(q.run, 1e3, &list, &arena, NULL), 0);
     ck_assert(list.pairs && list.left_out);
     ck_assert_uint_gt(list.n, 0);
     ck_assert_str_eq(list.item[0].change.set[0], "layout.sequence_parallel=true");
@@ -403,7 +403,7 @@ TEST(experts_run_again_where_that_is_enough)
     struct ty_remedies list;
     bool found = false;
     ck_assert(!ty_run_fits(q.run));
-    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    ck_assert_int_eq(ty_run_remedies(q.run, 1e3, &list, &arena, NULL), 0);
     for (uint32_t i = 0; i < list.n; i++) {
         found |= strcmp(list.item[i].change.set[0], "layout.recompute=moe_act") == 0;
     }
