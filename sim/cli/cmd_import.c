@@ -38,9 +38,13 @@ static int refuse_options(const struct cli_options *o, bool job)
         const char *name;
         bool given, of_jobs;
     } options[] = {
-        {"--gpus", o->gpus != NULL, true},    {"--cluster", o->cluster != NULL, true},
-        {"--env", o->env.n > 0, true},        {"--gpus-per-node", o->gpus_per_node != NULL, false},
-        {"--steps", o->steps != NULL, false}, {"--stats", o->stats != NULL, false},
+        {"--gpus", o->gpus != NULL, true},
+        {"--cluster", o->cluster != NULL, true},
+        {"--env", o->env.n > 0, true},
+        {"--run", o->run_of_log != NULL, true},
+        {"--gpus-per-node", o->gpus_per_node != NULL, false},
+        {"--steps", o->steps != NULL, false},
+        {"--stats", o->stats != NULL, false},
     };
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         if (options[i].given && options[i].of_jobs != job) {

@@ -80,7 +80,8 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "constants of a cluster from step times on it"},
     {"import", "STACK FILE...", "a run file of the job one has; or what torch.profiler measured",
      CLI_TAKES_IMPORT,
-     "megatron|deepspeed|torchtitan|nemo|nanotron|neox|accelerate|huggingface|kineto", CLI_LIST_MAX,
+     "megatron|deepspeed|torchtitan|nemo|nanotron|neox|accelerate|huggingface|log|kineto",
+     CLI_LIST_MAX,
      "STACK is whose files these are. Scripts and configurations of a training job become a run "
      "file with the origin of each value beside it; what has no key, and every word that is not "
      "understood, is told. Scripts are read, never run: what only running could tell is asked "
@@ -184,6 +185,8 @@ const struct cli_option_row cli_option_rows[] = {
      "where the files go, which has to be said; made where there is none"},
     {"gpus-per-node", 0, CLI_VALUE, AT(gpus_per_node), BIT(import), "N", CLI_TAKES_TEXT, NULL,
      "ranks on a node, which tells on how many a group is; 8 when left out"},
+    {"run", 0, CLI_VALUE, AT(run_of_log), BIT(import), "N", CLI_TAKES_TEXT, NULL,
+     "which run of a log, where it holds several; left out: the last one with steps"},
     {"steps", 0, CLI_VALUE, AT(steps), BIT(import), "SELECTION", CLI_TAKES_TEXT, NULL,
      "numbers of ProfilerStep that count: 3 or 2-5,7; left out: all that was recorded"},
     {"against", 0, CLI_VALUE, AT(against), BIT(report) | BIT(diff), "FILE", CLI_TAKES_FILE, NULL,

@@ -40,7 +40,7 @@ def read_env(settings: Iterable[str]) -> Dict[str, str]:
 
 def check_form(form: str) -> None:
     if form not in FORMATS:
-        raise Refused(f"unknown form ({form}); write one of kineto, {', '.join(FORMATS)}, then "
+        raise Refused(f"unknown form ({form}); write one of kineto, log, {', '.join(FORMATS)}, then "
                       "FILE...", 2)
 
 
@@ -61,9 +61,12 @@ def read_job(form: str, files: Iterable[File], gpus: int = 0, cluster: Optional[
 
 
 def import_job(form: str, paths: Iterable[str], gpus: int = 0, cluster: Optional[str] = None,
-               env: Iterable[str] = ()) -> Job:
-    """A run file of scripts and configurations, with the origin of each value beside it, which
-    loads. Raises Refused."""
+               env: Iterable[str] = (), run: int = 0) -> Job:
+    """A run file of scripts and configurations, or of a log, with the origin of each value beside
+    it, which loads. `run` says which of a log's runs, 0 the last. Raises Refused."""
+    if form == "log":
+        from . import logs
+        return Job(*logs.read_job(list(paths), gpus, cluster, read_env(env), run))
     check_form(form)
     settings = read_env(env)
     return read_job(form, [read_file(path) for path in paths], gpus, cluster, settings)

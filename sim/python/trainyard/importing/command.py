@@ -9,10 +9,10 @@ from . import import_job
 from .facts import Refused
 
 USAGE = """usage: trainyard-import STACK FILE... [--gpus N] [--cluster PRESET] [--env NAME=VALUE]...
-                        [-o PATH] [--quiet]
+                        [--run N] [-o PATH] [--quiet]
        trainyard-import --emit STACK NAME < RUN_FILE
 """
-OPTIONS = {"--gpus": "gpus", "--cluster": "cluster", "--env": "env", "-o": "output",
+OPTIONS = {"--gpus": "gpus", "--cluster": "cluster", "--env": "env", "--run": "run", "-o": "output",
            "--output": "output", "--emit": "emit", "-q": "quiet", "--quiet": "quiet"}
 
 
@@ -67,14 +67,15 @@ def run(words: List[str]) -> None:
     """Does what the words ask for; notes are said, a file is written where one is named."""
     options, operands = parse(words)
     last = {name: values[-1] for name, values in options.items() if values}
-    if not last.get("gpus", "0").isdigit() or len(operands) < 2 - ("emit" in last):
+    numbers = [last.get(name, "0") for name in ("gpus", "run")]
+    if not all(map(str.isdigit, numbers)) or len(operands) < 2 - ("emit" in last):
         raise Refused(USAGE, 2)
     if "emit" in last:
         from ..emitting import emit
         write(emit(last["emit"], sys.stdin.read(), operands[0]), last.get("output"))
         return
-    job = import_job(operands[0], operands[1:], int(last.get("gpus", "0")), last.get("cluster"),
-                     options["env"])
+    job = import_job(operands[0], operands[1:], int(numbers[0]), last.get("cluster"),
+                     options["env"], int(numbers[1]))
     if "quiet" not in last:
         say(job.notes)
     write(job.run_file, last.get("output"))

@@ -31,10 +31,12 @@ class Refused(Exception):
 
 
 class File:
-    """A file that is read, by its path as it was given."""
+    """A file that is read, by its path as it was given. Of a part of a file `numbers` says which
+    line of the file each of its lines is."""
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, numbers: Sequence[int] = ()) -> None:
         self.path, self.text, self.name = path, text, os.path.basename(path)
+        self.numbers = numbers
         self._starts: List[int] = []
 
     def place(self, at: int) -> "Place":
@@ -55,8 +57,14 @@ class Place(NamedTuple):
     column: int = 0
     shown: bool = True
 
+    @property
+    def number(self) -> int:
+        """The line, as whoever opens the file counts."""
+        numbers = self.file.numbers if self.file else ()
+        return numbers[self.line - 1] if 0 < self.line <= len(numbers) else self.line
+
     def short(self) -> str:
-        return f"{self.file.name}:{self.line}" if self.file and self.line else ""
+        return f"{self.file.name}:{self.number}" if self.file and self.line else ""
 
 
 class From(NamedTuple):
@@ -194,7 +202,7 @@ class Facts:
         word, at = source
         message = f"{word}: {text}" if word else text
         if at.file and at.line:
-            message = f"{at.file.path}:{at.line}:{at.column}: {message}{excerpt(at)}"
+            message = f"{at.file.path}:{at.number}:{at.column}: {message}{excerpt(at)}"
         self.refuse_text(message)
 
     def refuse_text(self, message: str) -> None:

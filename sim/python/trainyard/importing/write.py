@@ -75,11 +75,11 @@ def notes(f: Facts) -> str:
     told = []
     for note in f.remarks:
         at = note.source.at
-        place = f"{at.file.path}:{at.line}: " if at.file and at.line else ""
+        place = f"{at.file.path}:{at.number}: " if at.file and at.line else ""
         told.append(f"{place}{note.source.word}: {note.text}\n")
     for note in f.unknown:
         at = note.source.at
-        told.append(f"{at.file.path if at.file else ''}:{at.line}: {note.source.word}"
+        told.append(f"{at.file.path if at.file else ''}:{at.number}: {note.source.word}"
                     f"{' ' * bool(note.text)}{note.text}: not understood, and left out\n")
     return "".join(told)
 
