@@ -87,8 +87,33 @@ static int hand_over(const struct cli_options *o, const char *report, const char
     return rc;
 }
 
+/* Run files with a section `measured`: a program in Python makes a table of them and calls this
+ * command with it. The options stand before the files. */
+static int calibrate_run_files(const struct cli_options *o)
+{
+    char n[64], *words[CLI_LIST_MAX + CLI_OPTIONS_MAX] = {NULL, n};
+    if (o->rows != NULL || o->operators != NULL || o->collectives != NULL) {
+        cli_say("trainyard calibrate: %s is a second run file, and what was measured is said by an "
+                "option; leave one of them out\n",
+                o->operands[1]);
+        return 2;
+    }
+    snprintf(n, sizeof(n), "--calibrate=%zu", o->n_operands);
+    for (size_t i = 1; o->words[i] != NULL && i + 2 < sizeof(words) / sizeof(words[0]); i++) {
+        words[i + 1] = o->words[i];
+    }
+    const int status = cli_run_external("compare", words, true);
+    if (status < 0) {
+        cli_say("trainyard: trainyard-compare, which reads several run files, is not installed\n");
+    }
+    return status < 0 ? 3 : status;
+}
+
 int cmd_calibrate(const struct cli_options *o)
 {
+    if (o->n_operands > 1) {
+        return calibrate_run_files(o);
+    }
     struct ty_calibrate_options c = {
         .source = cli_source(o),
         .rows = o->rows,

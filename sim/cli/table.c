@@ -72,9 +72,10 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "trainyard fleet llama-30b-256xa100.yaml --set fleet.tokens=1e12 --set fleet.price=2.5",
      "days and cost of a training of 1e12 tokens"},
     {"calibrate", "FILE --rows CSV", "fit keys of the run file to measured times", CLI_TAKES_FILE,
-     RUN_FILE, 1,
+     RUN_FILE, CLI_LIST_MAX,
      "Fits constants of the cluster to step times (--rows), kernels (--operators) or logs of "
-     "nccl-tests (--collectives) that were measured. The overlay that comes out is for --with.",
+     "nccl-tests (--collectives) that were measured. Several run files with a section measured, as "
+     "import log writes them, are rows themselves. The overlay that comes out is for --with.",
      "trainyard calibrate calibration/run.yaml --rows calibration/measured.csv --measured step_s "
      "-o ours.yaml",
      "constants of a cluster from step times on it"},

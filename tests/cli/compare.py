@@ -103,12 +103,36 @@ def check_forms(t, folder):
                 and said in done.stderr, done)
 
 
+def check_calibrate(t, folder):
+    """Run files as rows: a derate that was simulated comes back."""
+    for name, model in (("c", "llama-7b"), ("d", "llama-13b"), ("e", "gpt3-6.7b")):
+        text = BARE.replace("llama-7b", model)
+        path = pathlib.Path(folder, name + ".yaml")
+        path.write_text(text, encoding="utf-8")
+        slow = json.loads(t.call(folder, "run", path, "--set", "cluster.derate=1.2", "--stats",
+                                 "json").stdout)["step_time_s"]
+        path.write_text(text + f"measured: {{step_time: {slow:.9f} s}}\n", encoding="utf-8")
+    done = t.call(folder, "calibrate", "c.yaml", "d.yaml", "e.yaml", "--prior", "none", "-o",
+                  "ours.yaml")
+    found = re.search(r"derate: ([\d.]+)", pathlib.Path(folder, "ours.yaml").read_text(
+        encoding="utf-8") if done.returncode == 0 else "")
+    t.check("calibrate fits to the measured sections of run files", found
+            and abs(float(found[1]) - 1.2) < 1e-3 and "c.yaml" in done.stdout, done)
+    done = t.call(folder, "calibrate", "c.yaml", "b.yaml")
+    t.check("a file without a measured time is refused", done.returncode == 3
+            and "b.yaml: no measured.step_time" in done.stderr, done)
+    done = t.call(folder, "calibrate", "c.yaml", "d.yaml", "--rows", "x.csv")
+    t.check("run files and a table are too much", done.returncode == 2
+            and "leave one" in done.stderr, done)
+
+
 def main():
     t = tap.Test(sys.argv[1])
     check_rows(t)
     with tempfile.TemporaryDirectory() as folder:
         check_tries(t, folder)
         check_forms(t, folder)
+        check_calibrate(t, folder)
     print(f"1..{t.n}")
     return t.failed > 0
 

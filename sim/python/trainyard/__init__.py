@@ -17,11 +17,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._catalogues import Job, import_job, init, keys, listed, preset, version
+from ._compare import compare
 from ._library import VERSION as __version__
 from ._library import Error, Place
 from ._many import Layouts, plan, sweep
 from ._run import Planned, Result, Tasks, Weeks, check, diff, diff_text, fleet, run
-from ._schedules import Comparison, Schedule, compare, schedule
+from ._schedules import Comparison, Schedule, schedule
 from ._source import run_file_text
 
 if TYPE_CHECKING:

@@ -5,10 +5,14 @@ plausible changes are tried out: each is one setting over the run file, at a few
 that bring the simulated step closest to the measured one are told. A change that closes a gap is a
 suspicion, not a finding: several may, and the true cause may be another one.
 """
+import csv
 import ctypes
 import html
+import io
 import json
+import os
 import re
+import subprocess
 import tempfile
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -374,6 +378,58 @@ def as_json(found: Sequence[Dict[str, Any]]) -> str:
     return json.dumps({"rows": list(found)}, indent=2) + "\n"
 
 
+# ---- calibrate ----
+
+NOT_COLUMNS = ("measured.", "output.", "uncertainty.", "fleet.", "model.preset", "model.name",
+               "model.huggingface", "run.steps")
+
+
+def calibrate_rows(paths: Sequence[str], overlays: Sequence[str] = ()) -> str:
+    """A table of run files that were measured: a column for each key that one of them sets, and for
+    all of the model, which need not have the same preset."""
+    every: List[Dict[str, str]] = []
+    columns: Dict[str, None] = {}
+    for path in paths:
+        given, config = Source(path, None, overlays), c.Owned(c.lib.ty_config_free)
+        c.call(c.lib.ty_config_read, ctypes.byref(config.pointer), ctypes.byref(given.c))
+        text = c.call_text(c.lib.ty_config_show, config.pointer)
+        values = _values(config.pointer)
+        if quantity(values.get("measured.step_time", "")) is None:
+            raise c.Error(f"{path}: no measured.step_time; write it, or import the log anew with "
+                          "trainyard import log", 3)
+        every.append(values)
+        for key, origin in re.findall(r"^([a-z]+\.[\w.]+) .*# ([^#\n]*)$", text, re.M):
+            said = origin != "default" if key.startswith("model.") else origin.startswith(path + ":")
+            if said and not key.startswith(NOT_COLUMNS):
+                columns[key] = None
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["step_s", "group", *columns])
+    groups: Dict[Tuple[str, ...], str] = {}
+    for path, values in zip(paths, every):
+        model = tuple(value for key, value in values.items() if key.startswith("model."))
+        cells = [values.get(key, "") for key in columns]
+        table.writerow([quantity(values["measured.step_time"]),
+                        groups.setdefault(model, os.path.basename(path)),
+                        *("" if cell == "-" else cell for cell in cells)])
+    return out.getvalue()
+
+
+def calibrate(paths: List[str], options: List[str]) -> int:
+    """Calls `trainyard calibrate` with such a table; returns its exit status."""
+    overlays = [options[i + 1] for i, word in enumerate(options[:-1]) if word == "--with"]
+    overlays += [word[7:] for word in options if word.startswith("--with=")]
+    with tempfile.TemporaryDirectory() as folder:
+        rows_path = f"{folder}/measured.csv"
+        with open(rows_path, "w", encoding="utf-8") as file:
+            file.write(calibrate_rows(paths, overlays))
+        if not any(word.startswith("--group") for word in options):
+            options = [*options, "--group", "group"]
+        program = os.environ.get("TRAINYARD", "trainyard")
+        return subprocess.run([program, "calibrate", paths[0], "--rows", rows_path, "--measured",
+                               "step_s", *options], check=False).returncode
+
+
 # ---- the command ----
 
 USAGE = """usage: trainyard compare FILE... [--set KEY=VALUE]... [--with OVERLAY]... [--stats table|json]
@@ -430,6 +486,9 @@ def main(words: List[str]) -> int:
         print(USAGE, end="")
         return 0
     try:
+        if words and words[0].startswith("--calibrate="):
+            n = int(words[0].partition("=")[2])
+            return calibrate(words[-n:], words[1:-n])
         files, given = _parsed(words)
         form = _checked(files, given)
         found = rows(files, given.get("set"), given.get("with", []), "no-tries" not in given,

@@ -7,7 +7,7 @@
 
 A log may hold several runs: the last one that made steps counts, unless the caller says which.
 """
-from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from .. import settle, write
 from ..facts import Facts, File, From, Place, Refused, read_file
@@ -18,7 +18,7 @@ from .megatron import BRIDGE, MEGATRON, NEMO
 from .mlperf import MLPERF
 from .nano import NANOTRON
 from .runs import Log, Run, Writer
-from .stream import Line, Scanner, pieces
+from .stream import Block, Handler, Line, Scanner, pieces
 from .titan import TITAN
 from .trainer import DEEPSPEED, TRAINER
 
@@ -40,6 +40,7 @@ class Chosen(NamedTuple):
 
 
 def _gpu(log: Log, line: Line) -> None:
+    """The first line that names a GPU."""
     log.run.gpu = log.run.gpu or line
 
 
@@ -63,8 +64,8 @@ def scan(paths: Iterable[str]) -> Log:
     return log
 
 
-def _bind(handler: "object", log: Log) -> "object":
-    return lambda line: handler(log, line)  # type: ignore[operator]
+def _bind(handler: Callable[[Log, Line], Optional[Block]], log: Log) -> Handler:
+    return lambda line: handler(log, line)
 
 
 def _met(log: Log, writer: Writer) -> bool:
