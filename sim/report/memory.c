@@ -291,7 +291,7 @@ static void put_remedy(const struct ty_remedy *r, struct ty_text *t)
         ty_text_add(t, "  time %s %+6.1f %%  %c%-9s", least, 100 * r->slower,
                     r->more_s < 0 ? '-' : '+', value);
     } else {
-        ty_text_add(t, "  time unknown           ");
+        ty_text_add(t, "  time not known              ");
     }
     for (uint32_t k = 0; k < r->change.n; k++) {
         ty_text_add(t, " --set ");

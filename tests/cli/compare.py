@@ -127,7 +127,7 @@ def check_calibrate(t, folder):
 
 
 def main():
-    t = tap.Test(sys.argv[1])
+    t = tap.Test(pathlib.Path(sys.argv[1]).resolve())
     check_rows(t)
     with tempfile.TemporaryDirectory() as folder:
         check_tries(t, folder)

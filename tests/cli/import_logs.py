@@ -116,7 +116,7 @@ def check_refusals(t, folder, log):
 
 
 def main():
-    t = tap.Test(sys.argv[1])
+    t = tap.Test(pathlib.Path(sys.argv[1]).resolve())
     log = (LOGS / "megatron.log").read_text(encoding="utf-8")
     check_formats(t, "--update" in sys.argv)
     with tempfile.TemporaryDirectory() as folder:

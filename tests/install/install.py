@@ -77,9 +77,9 @@ def what_is_installed_is_what_a_package_would_hold(tree):
     names = {re.sub(r"\.so(\.\d+)*$", ".so", p.name) for p in tree.files
              if not {guides, package} & set(p.parents)}
     names -= {"trainyard-mpi"}  # where there is MPI
-    assert names == {"trainyard", "trainyard-import", "trainyard.h", "trainyard.pc", "libtrainyard.a",
-                     "libtrainyard.so", "trainyard.1", "trainyard.5", "trainyard.bash",
-                     "_trainyard", "trainyard.fish"}, names
+    assert names == {"trainyard", "trainyard-import", "trainyard-compare", "trainyard.h",
+                     "trainyard.pc", "libtrainyard.a", "libtrainyard.so", "trainyard.1",
+                     "trainyard.5", "trainyard.bash", "_trainyard", "trainyard.fish"}, names
 
 
 def the_guides_are_installed_and_their_examples_run(tree):

@@ -20,9 +20,12 @@
 #define TASK_SHARED_S 160e-9
 #define TASK_S        6e-9
 
-#define WANTED        5u   /* remedies that are executed, if the budget is never spent */
-#define PROGRAMS_MOST 24u  /* made for their memory alone */
-#define PROGRAM_S     4e-3 /* of a core that one takes; measured, 2 to 20 ms */
+#define WANTED        5u  /* remedies that are executed, if the budget is never spent */
+#define PROGRAMS_MOST 24u /* made for their memory alone */
+/* What the host adds to a step, as a share, where that was not simulated: a guess, as bounds leave
+ * hosts out. Such candidates come last. */
+#define HOST_SLOWER 1.0
+#define PROGRAM_S   4e-3 /* of a core that one takes; measured, 2 to 20 ms */
 
 /* ---- changes ---- */
 
@@ -83,6 +86,7 @@ struct candidate {
     uint32_t number; /* in the order of the table */
     bool by_program; /* only a program knows what it needs; it may not fit */
     double bound_s;  /* of its step; HUGE_VAL: unknown */
+    double order_s;  /* the bound, and what hosts may add */
     double peak_B;
 };
 
@@ -142,6 +146,11 @@ static bool is_zero_offload(size_t i, size_t k)
     return changes[which].kind == TY_CHANGE_OFFLOAD && changes[which].to == TY_OFFLOAD_ZERO_OFFLOAD;
 }
 
+static bool leaves_the_gpu(size_t i)
+{
+    return changes[i].kind == TY_CHANGE_OFFLOAD || changes[i].kind == TY_CHANGE_OFFLOAD_ACTIVATIONS;
+}
+
 /* ---- by the costs of plan ---- */
 
 static unsigned model_of(size_t i)
@@ -198,11 +207,11 @@ static int screen(struct search *s, size_t i, size_t k)
     return find_bound(costs, &c, &new->bound_s);
 }
 
-static int fastest_bound_first(const void *first, const void *second)
+static int most_promising_first(const void *first, const void *second)
 {
     const struct candidate *x = first, *y = second;
-    if (x->bound_s != y->bound_s) {
-        return x->bound_s > y->bound_s ? 1 : -1;
+    if (x->order_s != y->order_s) {
+        return x->order_s > y->order_s ? 1 : -1;
     }
     return (x->number > y->number) - (x->number < y->number);
 }
@@ -235,7 +244,12 @@ static int screen_all(struct search *s, struct ty_remedies *out)
             s->n -= s->n > n && s->candidate[n].bound_s >= best ? 1 : 0;
         }
     }
-    qsort(s->candidate, s->n, sizeof(s->candidate[0]), fastest_bound_first);
+    for (uint32_t n = 0; n < s->n; n++) {
+        struct candidate *a = &s->candidate[n];
+        const bool hosts = leaves_the_gpu(a->i) || leaves_the_gpu(a->k);
+        a->order_s = a->bound_s + (hosts && s->seconds < HUGE_VAL ? HOST_SLOWER * s->seconds : 0);
+    }
+    qsort(s->candidate, s->n, sizeof(s->candidate[0]), most_promising_first);
     return rc;
 }
 
@@ -286,7 +300,8 @@ static int execute(struct search *s, struct ty_run *run, struct ty_remedy *r)
 }
 
 /* Makes the program of a changed configuration, and executes it if that is wanted and the budget
- * allows it. Returns 1 if its verdict is better, 0 if it is not or cannot be planned, or TY_ENOMEM. */
+ * allows it. Returns 1 if its verdict is better, 0 if it is not or cannot be planned, or
+ * TY_ENOMEM. */
 static int try_program(struct search *s, const struct ty_config *c, bool wanted,
                        struct ty_remedy *r)
 {
@@ -304,12 +319,14 @@ static int try_program(struct search *s, const struct ty_config *c, bool wanted,
     return rc == TY_ENOMEM ? rc : rc == 0 && better;
 }
 
-static void add(const struct search *s, const struct ty_remedy *r, struct ty_remedies *out)
+static void add(const struct search *s, const struct ty_remedy *r, double order_s,
+                struct ty_remedies *out)
 {
     if (out->n < TY_REMEDIES_MAX) {
         struct ty_remedy *item = &out->item[out->n++];
         const bool known = r->step_s < HUGE_VAL && s->seconds < HUGE_VAL;
         *item = *r;
+        item->order_s = r->simulated ? r->step_s : order_s;
         item->slower = known ? r->step_s / s->seconds - 1 : HUGE_VAL;
         item->more_s = known ? r->step_s - s->seconds : HUGE_VAL;
     }
@@ -324,23 +341,24 @@ static int try_candidate(struct search *s, const struct candidate *a, bool wante
     struct ty_remedy r;
     int rc = make_set(s, a->i, a->k, 100, &c, &r);
     r.peak_B = a->peak_B;
-    r.step_s = a->bound_s;
+    const double least_s = leaves_the_gpu(a->i) || leaves_the_gpu(a->k) ? HUGE_VAL : a->bound_s;
+    r.step_s = least_s;
     if (rc > 0 && (a->by_program || wanted)) {
         rc = try_program(s, &c, wanted, &r);
     }
     if (rc <= 0) {
         return rc;
     }
-    add(s, &r, out);
+    add(s, &r, a->order_s, out);
     const double least = s->least;
     rc = 0;
     for (size_t n = 0; is_zero_offload(a->i, a->k) && n < TY_COUNT(shares) && rc == 0; n++) {
         rc = shares[n] < least ? 0 : make_set(s, a->i, a->k, shares[n], &c, &r);
-        r.step_s = a->bound_s;
+        r.step_s = least_s;
         rc = rc > 0 ? try_program(s, &c, wanted, &r) : rc;
     }
     if (rc > 0) {
-        add(s, &r, out);
+        add(s, &r, a->order_s, out);
     }
     return rc < 0 ? rc : 0;
 }
@@ -348,8 +366,8 @@ static int try_candidate(struct search *s, const struct candidate *a, bool wante
 static int fastest_first(const void *first, const void *second)
 {
     const struct ty_remedy *x = first, *y = second;
-    if (x->step_s != y->step_s) {
-        return x->step_s > y->step_s ? 1 : -1;
+    if (x->order_s != y->order_s) {
+        return x->order_s > y->order_s ? 1 : -1;
     }
     const struct ty_change *a = &x->change, *b = &y->change;
     for (uint32_t i = 0; i < a->n && i < b->n; i++) {

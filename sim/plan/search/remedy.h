@@ -15,9 +15,10 @@ struct ty_remedy {
     struct ty_change change;
     double peak_B; /* of its fullest stage */
     bool simulated;
-    double step_s; /* of a step; not simulated: at least, HUGE_VAL where no bound is known */
-    double slower; /* its step over that of the plan as it is, minus 1; HUGE_VAL: unknown */
-    double more_s; /* seconds that its step takes more; HUGE_VAL: unknown */
+    double step_s;  /* of a step; not simulated: at least, HUGE_VAL where no bound is known */
+    double order_s; /* what it is sorted by: step_s, and what hosts may add to a bound */
+    double slower;  /* its step over that of the plan as it is, minus 1; HUGE_VAL: unknown */
+    double more_s;  /* seconds that its step takes more; HUGE_VAL: unknown */
 };
 
 struct ty_remedies {

@@ -92,8 +92,8 @@ def simulate(path: str, sets: Settings = None, overlays: Sequence[str] = (),
     values = _values(config.pointer)
     run = c.Owned(c.lib.ty_run_free, after=config)
     c.call(c.lib.ty_run_new, ctypes.byref(run.pointer), config.pointer)
-    c.lib.ty_run_stop(run.pointer, stop.pointer)
-    stop.watch(c.call, c.lib.ty_run_execute, run.pointer, None)
+    options = c.ExecuteOptions(stop=stop.pointer)
+    stop.watch(c.call, c.lib.ty_run_execute, run.pointer, ctypes.byref(options))
     if uncertain:
         stop.watch(c.call, c.lib.ty_run_uncertain, run.pointer, ctypes.byref(given.c))
     report = json.loads(c.call_text(c.lib.ty_run_report, run.pointer, b"json"))
