@@ -221,35 +221,58 @@ static bool differ_in_key(size_t i, size_t k)
     return strcmp(changes[i].key, changes[k].key) != 0;
 }
 
-/* Every change alone; pairs that may be faster than those where none of them is cheap. */
-static int screen_all(struct search *s, struct ty_remedies *out)
+/* Pairs that may be faster than every single change, whose least bound is best_s. */
+static int screen_pairs(struct search *s, double best_s)
 {
-    double own, best = HUGE_VAL;
-    struct ty_plan_costs *costs = costs_of(s, 0, &s->alone);
-    int rc = costs == NULL ? TY_ENOMEM : find_bound(costs, &s->alone, &own);
-    for (size_t i = 0; i < N_CHANGES && rc == 0; i++) {
-        rc = screen(s, i, i);
-    }
-    for (uint32_t n = 0; n < s->n; n++) {
-        best = fmin(best, s->candidate[n].by_program ? HUGE_VAL : s->candidate[n].bound_s);
-    }
-    if (rc == 0 && s->seconds <= 0) {
-        s->seconds = own;
-    }
-    out->pairs = !(best <= own * (1 + TY_REMEDY_CHEAP));
-    for (size_t i = 0; out->pairs && i < N_CHANGES; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < N_CHANGES; i++) {
         for (size_t k = i + 1; k < N_CHANGES && rc == 0; k++) {
             const uint32_t n = s->n;
             rc = differ_in_key(i, k) ? screen(s, i, k) : 0;
-            s->n -= s->n > n && s->candidate[n].bound_s >= best ? 1 : 0;
+            s->n -= s->n > n && s->candidate[n].bound_s >= best_s ? 1 : 0;
         }
     }
+    return rc;
+}
+
+/* The least bound of a candidate that is sure to fit; HUGE_VAL: none. */
+static double least_bound_s(const struct search *s)
+{
+    double best_s = HUGE_VAL;
+    for (uint32_t n = 0; n < s->n; n++) {
+        const struct candidate *a = &s->candidate[n];
+        best_s = a->by_program ? best_s : fmin(best_s, a->bound_s);
+    }
+    return best_s;
+}
+
+static void sort(struct search *s)
+{
     for (uint32_t n = 0; n < s->n; n++) {
         struct candidate *a = &s->candidate[n];
         const bool hosts = leaves_the_gpu(a->i) || leaves_the_gpu(a->k);
         a->order_s = a->bound_s + (hosts && s->seconds < HUGE_VAL ? HOST_SLOWER * s->seconds : 0);
     }
     qsort(s->candidate, s->n, sizeof(s->candidate[0]), most_promising_first);
+}
+
+/* Every change alone, and pairs where none of those is cheap. */
+static int screen_all(struct search *s, struct ty_remedies *out)
+{
+    double own_s;
+    struct ty_plan_costs *costs = costs_of(s, 0, &s->alone);
+    int rc = costs == NULL ? TY_ENOMEM : find_bound(costs, &s->alone, &own_s);
+    for (size_t i = 0; i < N_CHANGES && rc == 0; i++) {
+        rc = screen(s, i, i);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    const double best_s = least_bound_s(s);
+    s->seconds = s->seconds > 0 ? s->seconds : own_s;
+    out->pairs = !(best_s <= own_s * (1 + TY_REMEDY_CHEAP));
+    rc = out->pairs ? screen_pairs(s, best_s) : 0;
+    sort(s);
     return rc;
 }
 
