@@ -181,13 +181,13 @@ struct ty_lower_window {
     bool differs;               /* there must be none: what it stands for is not alike */
 };
 
-/* Shapes of pipeline ranks (stages.c). */
+/* Shapes of pipeline ranks (lower.c). */
 struct ty_lower_shapes {
     struct ty_lower_stage_shape *shape; /* [n]; NULL: all pipeline ranks are of one shape */
     uint32_t *of, n;                    /* of[p] */
 };
 
-/* Who communicates with whom (groups.c, own.c). */
+/* Who communicates with whom (lower.c, own.c). */
 struct ty_lower_links {
     struct ty_lower_group group[TY_N_COMM_GROUPS];
     /* [ranks]: those that hold one copy of the model's states; of its experts, where these are
@@ -275,13 +275,9 @@ static inline uint32_t ty_lower_vstage_of(const struct ty_lowering *l, const str
 /* gpus.c: prices of the layout, as l->prices. Need the grid and where groups lie. */
 int ty_lower_price(struct ty_lowering *l);
 
-/* groups.c: groups, for each shape of a pipeline rank, and meetings, before any rank; those of
+/* lower.c: groups, for each shape of a pipeline rank, and meetings, before any rank; those of
  * two-way schedules, in which rank r and rank p - 1 - r hold the same two stages; where the groups
  * of all ranks lie. Need the grid. */
-void ty_lower_groups(struct ty_lowering *l);
-void ty_lower_meets(struct ty_lowering *l);
-int ty_lower_mirrors(struct ty_lowering *l);
-int ty_lower_reaches(struct ty_lowering *l);
 /* Whether a rank has anyone in its group. */
 bool ty_lower_is_shared(const struct ty_lowering *l, enum ty_comm_group group);
 
@@ -325,10 +321,9 @@ struct ty_stages {
     const uint32_t *rank;
     uint32_t n;
 };
-/* stages.c: the GPU, and its node, of what corresponds to a member on another pipeline rank;
+/* lower.c: the GPU, and its node, of what corresponds to a member on another pipeline rank;
  * where the groups of all members lie: [members], NULL: no memory. */
 uint32_t ty_lower_gpu_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank);
-uint32_t ty_lower_node_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank);
 const struct ty_reach *ty_lower_stages_reaches(struct ty_lowering *l,
                                                const struct ty_stages *stages);
 uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
@@ -361,7 +356,7 @@ void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16
 void ty_lower_part(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part,
                    ty_issuer_part_fn *issue);
 
-/* data.c: collectives between replicas. A pass begins with ty_lower_gather_begin, once its
+/* block.c: collectives between replicas. A pass begins with ty_lower_gather_begin, once its
  * first computation may start, and calls ty_lower_gather before each part in the order of use:
  * number 2 unit + part forward, from the last to the first backward. */
 struct ty_gathers {
@@ -373,27 +368,16 @@ void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
                            const struct ty_block_want *want);
 void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
 /* ZeRO-3: the computation waits for all reductions issued so far. */
-void ty_lower_need_reduced(struct ty_lowering *l);
 /* Gemini: for those that stay on the GPU. */
-void ty_lower_wait_resident_grads(struct ty_lowering *l);
 /* ZeRO-2, before a pass that reduces those of a run: the run before has been reduced, so that the
  * gradients of no more than two chunks are whole. */
-void ty_lower_need_run_reduced(struct ty_lowering *l);
 /* Whether a pass reduces the gradients it makes. */
-bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want);
 /* Buckets that close in the backward of part `k` of unit `u`; all those of a stage. */
-void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k);
-void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v);
 /* After the last backward of a rank: what no backward has reduced. */
-void ty_lower_reduce_rest(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
 /* Before a forward: parameters that came back at the end of the last step; ZeRO-1 and -2: and were
  * gathered. */
-void ty_lower_need_params(struct ty_lowering *l, const struct ty_block_want *want);
 /* Whether updated parameters come back during the next forward pass. */
-bool ty_lower_regains_late(const struct ty_lowering *l);
 /* After the optimizer: they are gathered, unless the next forward does. */
-void ty_lower_gather_updated_params(struct ty_lowering *l, const struct ty_vstage *const *v,
-                                    uint32_t n);
 void ty_lower_regain_bucket(struct ty_lowering *l, const struct ty_grad_bucket *bucket,
                             uint16_t layer);
 

@@ -3,12 +3,387 @@
  * Members of a gang are numbered tensor rank first, then context, then data rank, whatever the
  * order of the grid: groups inside a gang are then (stride, count) pairs. */
 #include "model/lower/internal.h"
+
+#include <math.h>
+#include <string.h>
+
 #include "model/lower/offload.h"
 #include "model/lower/stages.h"
 #include "model/lower/window.h"
 #include "sim/base/noise.h"
 
-#include <string.h>
+/* ---- groups of ranks, and meetings of pipeline ranks ----
+ *
+ * Who talks to whom: groups of ranks, and meetings of pipeline ranks. */
+
+static uint16_t index16(int index)
+{
+    return index < 0 ? 0 : (uint16_t)index;
+}
+
+/* A group of the gang, of which the program may have a part. Returns its index. */
+static uint16_t add_group(struct ty_lowering *l, struct ty_group group)
+{
+    const uint32_t parts = ty_lower_parts(l, &group);
+    group.count /= parts;
+    group.stride =
+        l->window.seen != NULL && group.count == 1 ? 1 : group.stride; /* far from nobody */
+    const uint16_t index = index16(ty_build_group(&l->b, &group));
+    if (l->window.seen != NULL) { /* those of layouts, and two for norms */
+        l->out->window.spread[index] = parts > 1;
+    }
+    return index;
+}
+
+/* Pipeline ranks of different shape sum the norm over all ranks. */
+static uint16_t meeting_of_all(struct ty_lowering *l, const char *name)
+{
+    const struct ty_meet meet = {
+        .name = name, .group = TY_NONE, .n_gangs = l->shape.p, .n_members = l->out->grid.n_ranks};
+    return l->in->schedule->barrier && !l->sched->asynchronous
+               ? index16(ty_build_meet(&l->b, &meet))
+               : TY_NONE;
+}
+
+/* Where a norm is summed over n neighbours of every pipeline rank. */
+static uint16_t norm_meeting(struct ty_lowering *l, const char *name, uint32_t n)
+{
+    if (l->shapes.shape != NULL) {
+        return meeting_of_all(l, name);
+    }
+    const uint16_t group = add_group(l, (struct ty_group){"world", 1, n});
+    if (n * l->shape.p == 1 || !l->in->schedule->barrier || l->sched->asynchronous) {
+        return TY_NONE;
+    }
+    return index16(ty_build_meet(
+        &l->b, &(struct ty_meet){.name = name, .group = group, .n_gangs = l->shape.p}));
+}
+
+/* Whom the gradient norm is summed over: shards differ between ranks, copies do not. That of
+ * experts is a sum of its own, over the ranks that have one copy of them. */
+static void norm_meetings(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const uint32_t copy = layout->tensor * ty_layout_shards(layout);
+    l->links.norm_meet = norm_meeting(l, "gradient norm", layout->zero > 0 ? copy : layout->tensor);
+    l->links.expert_norm_meet =
+        ty_layout_experts_apart(layout)
+            ? norm_meeting(l, "gradient norm of experts",
+                           layout->zero > 0 ? copy : layout->expert * layout->expert_tensor)
+            : TY_NONE;
+}
+
+static void lower_groups(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);
+        if (g >= TY_GROUP_CONTEXT && span.count == 1) { /* of a kind that is not there */
+            l->links.group[g].link = TY_NONE;
+            continue;
+        }
+        const bool shard = g == TY_GROUP_DATA && ty_layout_replicas(layout) > 1;
+        const struct ty_group group = {shard ? "shard" : ty_comm_group_name(g), span.stride,
+                                       span.count};
+        l->links.group[g].link = add_group(l, group);
+        l->links.group[g].times = ty_lower_parts(l, &group);
+    }
+}
+
+static void lower_meets(struct ty_lowering *l)
+{
+    norm_meetings(l);
+    l->links.tied_meet = TY_NONE;
+    /* a tied embedding, and one that predicts further tokens, has two homes where first and last
+     * stage sit on different ranks */
+    if ((l->in->arch->tied || l->in->arch->mtp > 0) && l->shape.p > 1 &&
+        l->sched->placement == TY_PLACE_LOOPED) {
+        l->links.tied_meet = index16(ty_build_meet(
+            &l->b,
+            &(struct ty_meet){.name = "tied embedding gradients", .group = TY_NONE, .n_gangs = 2}));
+    }
+}
+
+bool ty_lower_is_shared(const struct ty_lowering *l, enum ty_comm_group group)
+{
+    const uint16_t link = l->links.group[group].link;
+    return link != TY_NONE && l->b.program->groups[link].count * l->links.group[group].times > 1;
+}
+
+/* Two-way schedules: rank r and rank p - 1 - r hold the same two stages. */
+static int lower_mirrors(struct ty_lowering *l)
+{
+    const uint32_t p = l->shape.p;
+    if (l->sched->placement != TY_PLACE_TWO_WAY) {
+        return 0;
+    }
+    l->links.mirror_meet = ty_arena_array(l->arena, uint16_t, p);
+    if (l->links.mirror_meet == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    for (uint32_t r = 0; r < p / 2; r++) {
+        l->links.mirror_meet[r] = l->links.mirror_meet[p - 1 - r] = index16(ty_build_meet(
+            &l->b,
+            &(struct ty_meet){.name = "gradients of both copies", .group = TY_NONE, .n_gangs = 2}));
+    }
+    return 0;
+}
+
+static int lower_reaches(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_comm_span shard = ty_comm_span(layout, &l->out->grid, TY_GROUP_DATA);
+    const unsigned all = (1u << TY_N_AXES) - 1;
+    l->links.norm_at = ty_grid_reaches(
+        &shard.grid, layout->zero > 0 || l->shapes.shape != NULL ? all : all & ~shard.dims,
+        l->window.seen, l->arena);
+    bool ok = l->links.norm_at != NULL;
+    if (l->links.expert_norm_meet != TY_NONE) {
+        l->links.expert_norm_at = layout->zero > 0
+                                      ? l->links.norm_at
+                                      : ty_comm_expert_copies(layout, &l->out->grid, l->arena);
+        ok = ok && l->links.expert_norm_at != NULL;
+    }
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        if (l->links.group[g].link != TY_NONE) {
+            l->links.group[g].at =
+                ty_comm_reaches(layout, &l->out->grid, g, l->window.seen, l->arena);
+            ok = ok && l->links.group[g].at != NULL;
+        }
+    }
+    return ok ? 0 : ty_fail_memory(l->b.err);
+}
+
+/* ---- shapes ---- */
+
+/* ---- shapes of pipeline ranks ----
+ *
+ * Shapes of pipeline ranks, and where groups of equal members of several of them lie.
+ *
+ * A pipeline rank of another shape has other costs, groups, members. Whoever lowers a rank looks at
+ * l->in->layout and what else struct ty_lowering has of it; where shapes differ that is taken up
+ * before each rank (ty_lower_begin_stage), and none of them knows that there are others. */
+
+static uint32_t find_shape(struct ty_lowering *l, uint32_t rank)
+{
+    const struct ty_layout own = ty_layout_of_stage(l->in->layout, rank);
+    uint32_t k = 0;
+    while (k < l->shapes.n && (l->shapes.shape[k].layout.tensor != own.tensor ||
+                               l->shapes.shape[k].layout.data != own.data)) {
+        k++;
+    }
+    if (k == l->shapes.n) {
+        struct ty_lower_stage_shape *shape = &l->shapes.shape[l->shapes.n++];
+        shape->layout = own;
+        shape->layout.unlike = false;
+        shape->in = *l->in;
+        shape->in.layout = &shape->layout;
+        shape->in.book = NULL; /* it has room for one */
+        shape->members = own.tensor * own.data;
+    }
+    return k;
+}
+
+static int lower_find_stage_shapes(struct ty_lowering *l)
+{
+    if (!l->in->layout->unlike) {
+        return 0;
+    }
+    l->shapes.shape = ty_arena_array(l->arena, struct ty_lower_stage_shape, l->shape.p);
+    l->shapes.of = ty_arena_array(l->arena, uint32_t, l->shape.p);
+    if (l->shapes.shape == NULL || l->shapes.of == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    for (uint32_t r = 0; r < l->shape.p; r++) {
+        l->shapes.of[r] = find_shape(l, r);
+    }
+    return 0;
+}
+
+/* What struct ty_lowering has of a shape. */
+static void keep(const struct ty_lowering *l, struct ty_lower_stage_shape *shape)
+{
+    memcpy(shape->group, l->links.group, sizeof(shape->group));
+    shape->prices = l->prices;
+    shape->mix = l->gpus.mix;
+    shape->n_mixes = l->gpus.n;
+    shape->gpus = l->here.gpus;
+}
+
+static int lower_price_stage_shapes(struct ty_lowering *l)
+{
+    const struct ty_lower_input *in = l->in;
+    int rc = 0;
+    if (l->shapes.n > 0) {
+        keep(l, &l->shapes.shape[0]); /* the first stage's, which has been priced */
+    }
+    for (uint32_t k = 1; k < l->shapes.n && rc == 0; k++) {
+        l->in = &l->shapes.shape[k].in;
+        l->members = l->shapes.shape[k].members;
+        lower_groups(l);
+        rc = ty_lower_price(l);
+        if (rc == 0) {
+            keep(l, &l->shapes.shape[k]);
+        }
+    }
+    l->in = in;
+    return rc;
+}
+
+static void lower_begin_stage(struct ty_lowering *l)
+{
+    if (l->shapes.shape == NULL) {
+        return;
+    }
+    const struct ty_lower_stage_shape *shape = &l->shapes.shape[l->shapes.of[l->here.rank]];
+    l->in = &shape->in;
+    l->members = shape->members;
+    memcpy(l->links.group, shape->group, sizeof(l->links.group));
+    l->prices = shape->prices;
+    l->gpus.mix = shape->mix;
+    l->gpus.n = shape->n_mixes;
+    l->here.gpus = shape->gpus;
+    /* kinds of other members are not compared with its own */
+    l->gpus.first_slowed = l->b.program->n_kinds;
+    memset(l->gpus.slowed_by_overlap, 0, sizeof(l->gpus.slowed_by_overlap));
+}
+
+/* Takes up that of l->here.rank, and notes what lowering it has added. */
+static void lower_end_stage(struct ty_lowering *l)
+{
+    if (l->shapes.shape != NULL) {
+        keep(l, &l->shapes.shape[l->shapes.of[l->here.rank]]);
+    }
+}
+
+/* ---- messages ---- */
+
+struct ty_peers ty_lower_peers(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
+{
+    const struct ty_layout *other = ty_lower_layout_of(l, pipeline_rank);
+    return ty_lower_alike(l, l->here.rank, pipeline_rank)
+               ? (struct ty_peers){member, 1}
+               : ty_peers_of(member, l->members, ty_layout_members(other, 0));
+}
+
+uint32_t ty_lower_member_gpu(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
+{
+    const struct ty_layout *layout = ty_lower_layout_of(l, pipeline_rank);
+    uint32_t coord[TY_N_AXES];
+    coord[TY_AXIS_TENSOR] = member % layout->tensor;
+    coord[TY_AXIS_CONTEXT] = member / layout->tensor % layout->context;
+    coord[TY_AXIS_DATA] = member / (layout->tensor * layout->context);
+    coord[TY_AXIS_PIPELINE] = pipeline_rank;
+    return ty_grid_gpu(&l->out->grid, ty_grid_rank(&l->out->grid, coord));
+}
+
+/* Parts that stay in the node and those that leave it go at once. What several members send to one
+ * goes through its port, of which each has a part; with the links to itself, all. */
+void ty_lower_message_cost(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank,
+                           double bytes, bool alone, struct ty_coll_cost *out)
+{
+    const struct ty_peers to = ty_lower_peers(l, member, pipeline_rank);
+    const uint32_t gpus = l->out->grid.gpus_per_node;
+    const uint32_t node = ty_grid_node(&l->out->grid, l->here.rank_of[member]);
+    const uint32_t others = ty_layout_members(ty_lower_layout_of(l, pipeline_rank), 0);
+    const double senders = alone || l->members < others ? 1 : l->members / others;
+    uint32_t n[2] = {0, 0}; /* parts that leave the node, that stay */
+    for (uint32_t i = 0; i < to.n; i++) {
+        n[ty_lower_member_gpu(l, to.first + i, pipeline_rank) / gpus == node]++;
+    }
+    *out = (struct ty_coll_cost){.latency_s = 0};
+    for (int same = 0; same < 2; same++) {
+        struct ty_coll_cost part;
+        if (n[same] > 0) {
+            (alone ? ty_p2p_cost_alone : ty_p2p_cost)(l->in->cluster, same, bytes * n[same] / to.n,
+                                                      &part);
+            part.latency_s = fmax(part.latency_s, out->latency_s);
+            part.transfer_s = fmax(part.transfer_s * (same ? senders : 1), out->transfer_s);
+            part.nvlink_B += out->nvlink_B;
+            part.net_B += out->net_B;
+            *out = part;
+        }
+    }
+}
+
+/* ---- equal members ---- */
+
+uint32_t ty_lower_gpu_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
+{
+    const struct ty_grid *grid = &l->out->grid;
+    uint32_t coord[TY_N_AXES];
+    ty_grid_coords(grid, l->here.rank_of[member], coord);
+    coord[TY_AXIS_PIPELINE] = pipeline_rank;
+    return ty_grid_gpu(grid, ty_grid_rank(grid, coord));
+}
+
+static uint32_t lower_node_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
+{
+    return ty_lower_gpu_on(l, member, pipeline_rank) / l->out->grid.gpus_per_node;
+}
+
+struct places {
+    const struct ty_lowering *l;
+    const struct ty_stages *stages;
+    uint32_t *seen;             /* [nodes]: members of the group at hand; all 0 between groups */
+    uint32_t *inside, *leaving; /* [nodes]: groups that stay on the node, that touch it and leave */
+};
+
+/* Calls `visit` once for each node of a member's group; a node that was visited has no members. */
+static void each_node(struct places *p, uint32_t member, struct ty_reach *reach,
+                      void (*visit)(struct places *, uint32_t node, struct ty_reach *))
+{
+    for (uint32_t s = 0; s < p->stages->n; s++) {
+        p->seen[lower_node_on(p->l, member, p->stages->rank[s])]++;
+    }
+    for (uint32_t s = 0; s < p->stages->n; s++) {
+        const uint32_t node = lower_node_on(p->l, member, p->stages->rank[s]);
+        if (p->seen[node] > 0) {
+            visit(p, node, reach);
+            p->seen[node] = 0;
+        }
+    }
+}
+
+static void measure(struct places *p, uint32_t node, struct ty_reach *reach)
+{
+    const uint32_t mine = p->seen[node];
+    reach->nodes++;
+    reach->per_node = mine > reach->per_node ? mine : reach->per_node;
+    reach->fewest = reach->fewest == 0 || mine < reach->fewest ? mine : reach->fewest;
+}
+
+static void touch(struct places *p, uint32_t node, struct ty_reach *reach)
+{
+    (reach->nodes > 1 ? p->leaving : p->inside)[node]++;
+}
+
+static void share(struct places *p, uint32_t node, struct ty_reach *reach)
+{
+    const uint32_t groups = p->leaving[node] + (reach->nodes > 1 ? 0 : p->inside[node]);
+    reach->sharing = groups > reach->sharing ? groups : reach->sharing;
+}
+
+const struct ty_reach *ty_lower_stages_reaches(struct ty_lowering *l,
+                                               const struct ty_stages *stages)
+{
+    const uint32_t nodes = ty_grid_nodes(&l->out->grid);
+    struct ty_reach *out = ty_arena_array(l->arena, struct ty_reach, l->members);
+    uint32_t *count = ty_arena_array(l->arena, uint32_t, (size_t)3 * nodes);
+    if (out == NULL || count == NULL) {
+        return NULL;
+    }
+    struct places p = {l, stages, count, count + nodes, count + (size_t)2 * nodes};
+    for (uint32_t i = 0; i < l->members; i++) {
+        out[i] = (struct ty_reach){.ranks = stages->n};
+        each_node(&p, i, &out[i], measure);
+        each_node(&p, i, &out[i], touch);
+    }
+    for (uint32_t i = 0; i < l->members; i++) {
+        each_node(&p, i, &out[i], share);
+    }
+    return out;
+}
 
 static void sizes_of(const struct ty_layout *layout, uint32_t pipeline, uint32_t size[TY_N_AXES])
 {
@@ -252,14 +627,14 @@ static void set_jitter(struct ty_lowering *l)
 /* Groups, where they lie, and what all of it costs. */
 static int find_costs(struct ty_lowering *l)
 {
-    ty_lower_groups(l);
-    ty_lower_meets(l);
+    lower_groups(l);
+    lower_meets(l);
     int rc = make_fabric(l);
-    rc = rc < 0 ? rc : ty_lower_reaches(l);
+    rc = rc < 0 ? rc : lower_reaches(l);
     rc = rc < 0 ? rc : ty_lower_price(l);
     if (rc == 0) {
         l->out->units = l->prices->units;
-        rc = ty_lower_price_stage_shapes(l);
+        rc = lower_price_stage_shapes(l);
     }
     return rc;
 }
@@ -284,7 +659,7 @@ static int prepare(struct ty_lowering *l)
                        : in->arch->tied   ? "model.tied to false and model.mtp to 0"
                                           : "model.mtp to 0");
     }
-    int rc = ty_lower_find_stage_shapes(l);
+    int rc = lower_find_stage_shapes(l);
     rc = rc < 0 ? rc : make_grid(l);
     rc = rc < 0 ? rc : ty_lower_window(l);
     return rc < 0 ? rc : find_costs(l);
@@ -301,7 +676,7 @@ static int lower_ranks(struct ty_lowering *l)
     const bool paired = ty_slots_paired(&slots);
     l->weaves = paired && l->in->layout->framework.expert_overlap;
     l->n_partners = paired && !l->weaves ? ty_lower_n_vstages(l) + 1 : 1;
-    rc = ty_lower_mirrors(l);
+    rc = lower_mirrors(l);
     if (rc == 0) {
         rc = ty_lower_own_groups(l, &slots);
     }
@@ -310,9 +685,9 @@ static int lower_ranks(struct ty_lowering *l)
                                   l->shape.m * l->shape.slices * l->in->steps, 0);
     }
     for (l->here.rank = 0; l->here.rank < l->shape.p && rc == 0; l->here.rank++) {
-        ty_lower_begin_stage(l);
+        lower_begin_stage(l);
         rc = lower_rank(l, &slots);
-        ty_lower_end_stage(l);
+        lower_end_stage(l);
     }
     return rc;
 }

@@ -41,12 +41,6 @@ void ty_lower_join(struct ty_lowering *l, uint8_t stream, uint8_t record, const 
 /* flows.c: what each member takes of the links meanwhile, into kind->first_flow. */
 void ty_lower_tier_flows(struct ty_lowering *l, struct ty_kind *kind, struct ty_tier_move move);
 
-/* offload/transfer.c: what moves between memories, for each member, and what the processors of a
- * node do for it: they update `params` parameters. */
-uint16_t ty_lower_transfer_kind(struct ty_lowering *l, const char *name, enum ty_phase phase,
-                                double bytes, enum ty_tier from, enum ty_tier to);
-uint16_t ty_lower_host_kind(struct ty_lowering *l, const char *name, double params);
-
 /* offload/states.c: what lives beside the GPU. Kinds of a bucket, and of a unit's parameters. */
 void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucket);
 void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit);
@@ -54,11 +48,7 @@ void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit);
 struct ty_lower_far {
     double state_B, grads_B, weights_B;
 };
-void ty_lower_offload_far(struct ty_lowering *l, struct ty_grad_bucket *bucket,
-                          struct ty_lower_far far);
 /* Parameters of the shard of a bucket, and those of a unit, come from drives before every use. */
-double ty_lower_bucket_shard(const struct ty_lowering *l, const struct ty_grad_bucket *bucket);
-void ty_lower_offload_read(struct ty_lowering *l, struct ty_unit *unit);
 /* Pinned memory of the node that a rank with these stages moves them through, from such homes. */
 double ty_lower_pinned(const struct ty_lowering *l, const struct ty_homes *home,
                        const struct ty_vstage *const *v, uint32_t n);
@@ -98,7 +88,7 @@ void ty_lower_gemini_begin(struct ty_lowering *l, const struct ty_stage_plan *pl
 bool ty_lower_stays(struct ty_lowering *l, double params);
 void ty_lower_gemini(struct ty_lowering *l, const struct ty_rank_slots *order,
                      const struct ty_vstage *const *v, uint32_t n, struct ty_stage_plan *plan);
-/* offload/drives.c: of what plan->away has in the memory of the node, what goes on to drives. */
+/* Of what plan->away has in the memory of the node, what goes on to drives. */
 void ty_lower_drives(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n,
                      struct ty_stage_plan *plan);
 

@@ -49,11 +49,6 @@ void ty_lower_message_cost(const struct ty_lowering *l, uint32_t member, uint32_
                            double bytes, bool alone, struct ty_coll_cost *out);
 
 /* Finds the shapes of pipeline ranks, if they differ. */
-int ty_lower_find_stage_shapes(struct ty_lowering *l);
 /* Prices each, once groups and reaches of the first are known. */
-int ty_lower_price_stage_shapes(struct ty_lowering *l);
-/* Takes up that of l->here.rank, and notes what lowering it has added. */
-void ty_lower_begin_stage(struct ty_lowering *l);
-void ty_lower_end_stage(struct ty_lowering *l);
 
 #endif

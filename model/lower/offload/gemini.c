@@ -14,7 +14,7 @@
  *        their gradients are reduced last and their parameters wanted first, which the transfers
  *        of the others hide behind.
  *
- * What the memory of the node has no room for goes on to drives (drives.c).
+ * What the memory of the node has no room for goes on to drives (states.c).
  *
  * With room for nothing that is zero3-offload, with room for all it is ZeRO-3. Gradients of several
  * micro-batches are added up while parameters are in use, and have a place of their own
