@@ -14,7 +14,7 @@ static inline double ty_plan_larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* ---- costs_map.c: values by the bytes of their keys ---- */
+/* ---- values by the bytes of their keys ---- */
 
 struct ty_plan_entry {
     uint64_t hash;
@@ -32,9 +32,8 @@ void *ty_plan_map_find(struct ty_plan_map *map, const void *key);
 /* Both are the arena's. TY_ENOMEM. */
 int ty_plan_map_add(struct ty_plan_map *map, const void *key, void *value, struct ty_arena *arena,
                     struct ty_err *err);
-void ty_plan_map_release(struct ty_plan_map *map);
 
-/* ---- costs_grid.c: where groups lie ---- */
+/* ---- where groups lie ---- */
 
 /* How the groups of one kind lie: that of rank 0, and all ways there are, as many as matter. Each
  * of 32 GPUs of a node (ty_reach.places) may have its own group across nodes, in two ways. */
@@ -57,10 +56,8 @@ struct ty_plan_grid {
     double *slower; /* [pipeline]: what computation takes on the slowest GPU, by exceptions: 1 .. */
     bool used[TY_GENERATIONS_MAX];
 };
-const struct ty_plan_grid *ty_plan_grid(struct ty_plan_costs *costs, const struct ty_layout *layout,
-                                        struct ty_err *err);
 
-/* ---- costs_layer.c: units of a micro-batch on a rank ---- */
+/* ---- units of a micro-batch on a rank ---- */
 
 #define TY_PLAN_SLICES 8u
 
@@ -84,9 +81,6 @@ struct ty_plan_layer {
     struct ty_plan_times *times;  /* NULL: nobody has asked for them */
     struct ty_plan_map stages;    /* struct ty_plan_stage, by type */
 };
-struct ty_plan_layer *ty_plan_layer(struct ty_plan_costs *costs, const struct ty_layout *layout,
-                                    const struct ty_plan_grid *grid, uint32_t slices,
-                                    struct ty_err *err);
 
 /* costs_times.c: those of a layer that the layout has; at most TY_PLAN_SLICES. NULL: no memory. */
 const struct ty_plan_times *ty_plan_times(struct ty_plan_costs *costs,
@@ -99,7 +93,7 @@ const struct ty_plan_times *ty_plan_times(struct ty_plan_costs *costs,
 double ty_plan_collective_ps(struct ty_plan_costs *costs, const struct ty_plan_group *group,
                              enum ty_coll coll, double bytes);
 
-/* ---- costs_stage.c: which units a virtual stage has, and their sums ---- */
+/* ---- which units a virtual stage has, and their sums ---- */
 
 struct ty_plan_type {
     uint32_t count[TY_N_UNIT_KINDS];
@@ -111,10 +105,6 @@ struct ty_plan_type {
 struct ty_plan_deal {
     const struct ty_plan_type **stage; /* [stages] */
 };
-const struct ty_plan_type *ty_plan_type(struct ty_plan_costs *costs, const struct ty_layers *layers,
-                                        bool first, bool last, struct ty_err *err);
-const struct ty_plan_deal *ty_plan_deal(struct ty_plan_costs *costs, const struct ty_layout *layout,
-                                        uint32_t stages, struct ty_err *err);
 
 #define TY_PLAN_CHUNKS_MOST 128u /* most virtual stages of a rank: 64 of each direction */
 #define TY_PLAN_PHASES      4u   /* forward, backward, its two parts */
@@ -126,13 +116,8 @@ struct ty_plan_stage {
     bool cuts;
     struct ty_unit_time *time; /* [slices][phases] of passes; NULL: nobody has asked for them */
 };
-struct ty_plan_stage *ty_plan_stage(struct ty_plan_costs *costs, struct ty_plan_layer *layer,
-                                    const struct ty_plan_type *type, struct ty_err *err);
 
 /* Its times, once. */
-int ty_plan_stage_time(struct ty_plan_costs *costs, const struct ty_plan_times *times,
-                       const struct ty_plan_type *type, uint32_t slices,
-                       struct ty_plan_stage *stage, struct ty_err *err);
 static inline const struct ty_unit_time *ty_plan_time(const struct ty_plan_stage *stage,
                                                       uint32_t phase, uint32_t slice)
 {
@@ -204,7 +189,7 @@ int ty_plan_held_read(const struct ty_plan_rank *rank, const struct ty_rank_slot
                       const uint32_t *chunk_of, uint32_t stages, struct ty_arena *arena,
                       struct ty_arena *scratch, struct ty_plan_held *out, struct ty_err *err);
 
-/* ---- costs_traffic.c: what replicas say to each other ---- */
+/* ---- collectives of replicas (bound.c) ---- */
 
 struct ty_plan_traffic {
     double reduce;  /* of all buckets of a stage */
@@ -271,11 +256,5 @@ int ty_plan_sums(struct ty_plan_costs *costs, const struct ty_plan_look *look,
 int ty_plan_held(struct ty_plan_costs *costs, const struct ty_plan_look *look,
                  const struct ty_plan_stage *const *stage, const struct ty_plan_held **out,
                  struct ty_err *err);
-
-/* costs_traffic.c: what the replicas of stages say, whose layer's times were asked for: [stages],
- * until it is asked for again. */
-int ty_plan_traffics(struct ty_plan_costs *costs, const struct ty_layout *layout,
-                     const struct ty_plan_look *look, const struct ty_plan_traffic *const **out,
-                     struct ty_err *err);
 
 #endif

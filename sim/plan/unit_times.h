@@ -39,6 +39,5 @@ struct ty_unit_play {
     const struct ty_layout *layout;
     double slows; /* share of its speed that computation beside a tensor collective loses */
 };
-void ty_unit_times(const struct ty_unit_play *play, struct ty_unit_times *out);
 
 #endif

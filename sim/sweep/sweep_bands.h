@@ -19,21 +19,4 @@ struct ty_sweep_bands {
     uint32_t n;
 };
 
-/* 0 or TY_ENOMEM. */
-int ty_sweep_bands_init(struct ty_sweep_bands *bands, const struct ty_row_source *rows,
-                        struct ty_err *err);
-void ty_sweep_bands_release(struct ty_sweep_bands *bands);
-
-/* Finds the band of a row and notes its ends, if bands are asked for. For several threads. */
-int ty_sweep_bands_find(struct ty_sweep_bands *bands, uint32_t row,
-                        struct ty_sweep_figures *figures, struct ty_err *err);
-
-/* Notes a row of the table, simulated or of an earlier sweep. */
-void ty_sweep_bands_note(struct ty_sweep_bands *bands, const struct ty_sweep_figures *figures);
-
-/* Notes in `best` how likely each row is faster than the first, and how many rows are tied with it.
- * On `jobs` threads. */
-int ty_sweep_bands_judge(struct ty_sweep_bands *bands, struct ty_sweep_best *best, uint32_t jobs,
-                         struct ty_err *err);
-
 #endif

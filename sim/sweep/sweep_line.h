@@ -21,19 +21,8 @@ struct ty_sweep_columns {
     bool fleet, bands;
 };
 
-/* Takes the figures of an executed run. */
-void ty_sweep_line_take(struct ty_sweep_figures *figures, const struct ty_run *run);
-
 /* Returns the value of a column, which must exist. */
 double ty_sweep_line_value(const struct ty_sweep_figures *figures, const char *name);
-
-/* Appends the names of the columns. */
-void ty_sweep_line_head(struct ty_text *t, struct ty_sweep_columns with);
-
-/* Appends the columns of an answer, or of an error: a comma before each, but no end of line. */
-void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *figures,
-                       struct ty_sweep_columns with);
-void ty_sweep_line_error(struct ty_text *t, const char *message, struct ty_sweep_columns with);
 
 /* Appends a cell of CSV, quoted if it has to be. */
 void ty_sweep_line_cell(struct ty_text *t, const char *s);
@@ -43,10 +32,5 @@ enum ty_sweep_read {
     TY_SWEEP_ANSWER,
     TY_SWEEP_ERROR
 };
-
-/* Reads what those wrote, up to the end of the line; of an error the message alone. */
-enum ty_sweep_read ty_sweep_line_read(const char *text, struct ty_sweep_columns with,
-                                      struct ty_sweep_figures *figures,
-                                      char message[TY_ROW_MESSAGE]);
 
 #endif

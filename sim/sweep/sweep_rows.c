@@ -7,22 +7,339 @@
  * A row's bytes depend neither on threads and processes nor on time. A failure that says nothing
  * about the row (a disk, a limit of the machine, memory) ends the sweep, since the table would keep
  * a wrong answer for good. */
+#include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/framework.h"
 #include "sim/base/number_text.h"
 #include "sim/base/text.h"
 #include "sim/base/words.h"
 #include "sim/config/stack.h"
+#include "sim/document/json.h"
 #include "sim/sweep/crew.h"
 #include "sim/sweep/inputs.h"
 #include "sim/sweep/sweep_bands.h"
 #include "sim/sweep/sweep_line.h"
 #include "sim/sweep/sweep_space.h"
 #include "sim/sweep/sweep_store.h"
+
+/* ---- lines of CSV ----
+ *
+ * Writes the figures of a row as cells of CSV, and reads them back.
+ *
+ * ",1.5,0.4,0.5,9e5,0.1,7e10,1,fsdp,\n": six numbers, whether it fits, the stack, an empty error.
+ * ",,,,,,,,,message\n": nothing but the error. */
+
+#define OTHERS 3u /* fits, framework, error */
+
+struct columns {
+    const struct ty_figure_row *row[TY_FIGURES_MAX];
+    uint32_t n_plain, n; /* `fits` and `framework` stand between those and what is asked for */
+};
+
+/* `fleet`: with what a fleet section asks for. */
+static struct columns columns_of(bool fleet)
+{
+    struct columns c = {.n_plain = 0};
+    c.n = ty_figure_rows(TY_IN_SWEEP, c.row);
+    while (c.n_plain < c.n && !c.row[c.n_plain]->asked) {
+        c.n_plain++;
+    }
+    c.n = fleet ? c.n : c.n_plain;
+    return c;
+}
+
+/* A name that outlives the configuration. */
+static const char *stack_name(const struct ty_run *run)
+{
+    const struct ty_preset *preset = ty_framework_presets;
+    while (preset->name != NULL &&
+           strcmp(preset->name, run->config->layout.framework.preset) != 0) {
+        preset++;
+    }
+    return preset->name != NULL ? preset->name : "";
+}
+
+/* Takes the figures of an executed run. */
+static void sweep_line_take(struct ty_sweep_figures *figures, const struct ty_run *run)
+{
+    const struct columns c = columns_of(true);
+    struct ty_figures f;
+    ty_run_numbers(run, &f);
+    *figures = (struct ty_sweep_figures){.fits = ty_run_fits(run), .framework = stack_name(run)};
+    for (uint32_t i = 0; i < c.n; i++) {
+        figures->value[i] = ty_figure_value(c.row[i], &f);
+    }
+}
+
+double ty_sweep_line_value(const struct ty_sweep_figures *figures, const char *name)
+{
+    const struct columns c = columns_of(true);
+    uint32_t i = 0;
+    while (i < c.n && strcmp(c.row[i]->name, name) != 0) {
+        i++;
+    }
+    assert(i < c.n);
+    return figures->value[i];
+}
+
+void ty_sweep_line_cell(struct ty_text *t, const char *s)
+{
+    const bool quoted = strpbrk(s, ",\"\r\n") != NULL;
+    ty_text_bytes(t, "\"", quoted);
+    while (*s != '\0') {
+        const size_t n = strcspn(s, "\"");
+        ty_text_bytes(t, s, n);
+        ty_text_bytes(t, "\"\"", s[n] == '"' ? 2 : 0);
+        s += n + (s[n] == '"');
+    }
+    ty_text_bytes(t, "\"", quoted);
+}
+
+/* Appends the names of the columns. */
+static void sweep_line_head(struct ty_text *t, struct ty_sweep_columns with)
+{
+    const struct columns c = columns_of(with.fleet);
+    for (uint32_t i = 0; i < c.n_plain; i++) {
+        ty_text_add(t, ",%s", c.row[i]->name);
+    }
+    ty_text_add(t, ",fits,framework");
+    for (uint32_t i = c.n_plain; i < c.n; i++) {
+        ty_text_add(t, ",%s", c.row[i]->name);
+    }
+    ty_text_add(t, with.bands ? ",step_low_s,step_high_s,error" : ",error");
+}
+
+static void sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *f,
+                           struct ty_sweep_columns with)
+{
+    const struct columns c = columns_of(with.fleet);
+    char number[TY_JSON_NUMBER];
+    for (uint32_t i = 0; i < c.n_plain; i++) {
+        ty_text_add(t, ",%s", ty_json_number(f->value[i], number));
+    }
+    ty_text_add(t, ",%d,%s", f->fits ? 1 : 0, f->framework);
+    for (uint32_t i = c.n_plain; i < c.n; i++) {
+        ty_text_add(t, ",%s", f->value[i] > 0 ? ty_json_number(f->value[i], number) : "");
+    }
+    if (with.bands) {
+        ty_text_add(t, ",%s", ty_json_number(f->low_s, number));
+        ty_text_add(t, ",%s", ty_json_number(f->high_s, number));
+    }
+    ty_text_add(t, ",");
+}
+
+/* Columns of a row without an answer that are empty. */
+static uint32_t empty_columns(struct ty_sweep_columns with)
+{
+    return columns_of(with.fleet).n + OTHERS + (with.bands ? 2 : 0);
+}
+
+/* Appends the columns of an answer, or of an error: a comma before each, but no end of line. */
+static void sweep_line_error(struct ty_text *t, const char *message, struct ty_sweep_columns with)
+{
+    const uint32_t n = empty_columns(with);
+    for (uint32_t i = 0; i < n; i++) {
+        ty_text_add(t, ",");
+    }
+    ty_sweep_line_cell(t, message);
+}
+
+/* ---- and back ---- */
+
+/* The number behind a comma; 0 where there is none and it may lack. */
+static bool read_number(const char **p, bool may_lack, double *value)
+{
+    char *rest;
+    *value = 0;
+    if (**p != ',') {
+        return false;
+    }
+    if (may_lack && (*p)[1] == ',') {
+        (*p)++;
+        return true;
+    }
+    *value = ty_strtod(*p + 1, &rest);
+    const bool found = rest > *p + 1;
+    *p = rest;
+    return found;
+}
+
+/* ",1,fsdp" */
+static bool read_stack(const char **p, struct ty_sweep_figures *f)
+{
+    if (strncmp(*p, ",0,", 3) != 0 && strncmp(*p, ",1,", 3) != 0) {
+        return false;
+    }
+    f->fits = (*p)[1] == '1';
+    *p += 3;
+    const size_t n = strcspn(*p, ",");
+    for (const struct ty_preset *preset = ty_framework_presets; preset->name != NULL; preset++) {
+        if (strlen(preset->name) == n && strncmp(*p, preset->name, n) == 0) {
+            f->framework = preset->name;
+            *p += n;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ",1.3,1.7" */
+static bool read_band(const char **p, struct ty_sweep_figures *f)
+{
+    return read_number(p, false, &f->low_s) && read_number(p, false, &f->high_s) && f->low_s > 0 &&
+           f->high_s >= f->low_s;
+}
+
+/* A cell up to the end of the line, without its quotes. */
+static void read_cell(const char *p, char *text, size_t size)
+{
+    const bool quoted = *p == '"';
+    size_t n = 0;
+    for (p += quoted; *p != '\0' && (quoted || *p != '\n') && n + 1 < size; p++) {
+        if (quoted && *p == '"' && *++p != '"') {
+            break;
+        }
+        text[n++] = *p;
+    }
+    text[n] = '\0';
+}
+
+/* Reads what those wrote, up to the end of the line; of an error the message alone. */
+static enum ty_sweep_read sweep_line_read(const char *text, struct ty_sweep_columns with,
+                                          struct ty_sweep_figures *f, char message[TY_ROW_MESSAGE])
+{
+    const struct columns c = columns_of(with.fleet);
+    const size_t n_empty = empty_columns(with);
+    const char *p = text;
+    *f = (struct ty_sweep_figures){.framework = ""};
+    if (strspn(text, ",") >= n_empty) {
+        read_cell(text + n_empty, message, TY_ROW_MESSAGE);
+        return message[0] != '\0' ? TY_SWEEP_ERROR : TY_SWEEP_NONSENSE;
+    }
+    bool ok = true;
+    for (uint32_t i = 0; i < c.n_plain && ok; i++) {
+        ok = read_number(&p, false, &f->value[i]);
+    }
+    ok = ok && read_stack(&p, f);
+    for (uint32_t i = c.n_plain; i < c.n && ok; i++) {
+        ok = read_number(&p, true, &f->value[i]);
+    }
+    ok = ok && (!with.bands || read_band(&p, f));
+    ok = ok && ty_sweep_line_value(f, "step_time_s") > 0 && strcmp(p, ",\n") == 0;
+    return ok ? TY_SWEEP_ANSWER : TY_SWEEP_NONSENSE;
+}
+
+static int sweep_bands_init(struct ty_sweep_bands *b, const struct ty_row_source *rows,
+                            struct ty_err *err)
+{
+    /* ---- bands ----
+ *
+ * Finds the bands of rows, and the rows that may be as fast as the fastest. */
+
+    const uint32_t n = rows->table->csv.n_rows;
+    *b = (struct ty_sweep_bands){.rows = rows,
+                                 .band = calloc((size_t)n + 1, sizeof(*b->band)),
+                                 .arena = calloc((size_t)n + 1, sizeof(*b->arena)),
+                                 .speed = calloc((size_t)n + 1, sizeof(*b->speed)),
+                                 .deviation = calloc((size_t)n + 1, sizeof(*b->deviation)),
+                                 .n = n};
+    return b->band && b->arena && b->speed && b->deviation ? 0 : ty_fail_memory(err);
+}
+
+/* 0 or TY_ENOMEM. */
+static void sweep_bands_release(struct ty_sweep_bands *b)
+{
+    for (uint32_t i = 0; i < b->n && b->arena != NULL; i++) {
+        ty_arena_release(&b->arena[i]);
+    }
+    free(b->band);
+    free(b->arena);
+    free(b->speed);
+    free(b->deviation);
+}
+
+/* Finds the band of a row and notes its ends, if bands are asked for. For several threads. */
+static int sweep_bands_find(struct ty_sweep_bands *b, uint32_t row, struct ty_sweep_figures *f,
+                            struct ty_err *err)
+{
+    if (b->rows == NULL) {
+        return 0;
+    }
+    struct ty_band *band = &b->band[row];
+    const int rc = ty_band_find(band, b->rows, row, NULL, 1, &b->arena[row], err);
+    if (rc == 0) {
+        const struct ty_band_ends ends = ty_band_ends(band, band->step_s);
+        f->low_s = ends.fast_s;
+        f->high_s = ends.slow_s;
+    }
+    return rc;
+}
+
+/* Notes a row of the table, simulated or of an earlier sweep. */
+static void sweep_bands_note(struct ty_sweep_bands *b, const struct ty_sweep_figures *f)
+{
+    if (b->rows != NULL && f->fits) {
+        b->speed[f->row] = ty_sweep_line_value(f, "tokens_per_s");
+        b->deviation[f->row] = log(f->high_s / f->low_s) / (2 * TY_BAND_HALF);
+    }
+}
+
+/* ---- the fastest and the others ---- */
+
+/* A row of an earlier sweep has its ends in the table, and no more. */
+static int complete(struct ty_sweep_bands *b, uint32_t row, uint32_t jobs, struct ty_err *err)
+{
+    return b->band[row].step_s > 0
+               ? 0
+               : ty_band_find(&b->band[row], b->rows, row, NULL, jobs, &b->arena[row], err);
+}
+
+/* Chance that a row is faster than the fastest; one that cannot be tied is not looked at: what two
+ * rows differ by varies by no more than both together (with room for bands that are askew). */
+static int faster(struct ty_sweep_bands *b, uint32_t row, uint32_t best, uint32_t jobs,
+                  double *chance, struct ty_err *err)
+{
+    const double ahead = log(b->speed[best] / b->speed[row]);
+    *chance = 0;
+    if (ahead > 2 * TY_BAND_HALF * (b->deviation[row] + b->deviation[best])) {
+        return 0;
+    }
+    const int rc = complete(b, row, jobs, err);
+    *chance = rc == 0 ? ty_band_faster(&b->band[row], &b->band[best], ahead) : 0;
+    return rc;
+}
+
+/* Notes in `best` how likely each row is faster than the first, and how many rows are tied with it.
+ * On `jobs` threads. */
+static int sweep_bands_judge(struct ty_sweep_bands *b, struct ty_sweep_best *best, uint32_t jobs,
+                             struct ty_err *err)
+{
+    if (b->rows == NULL || best->n == 0) {
+        return 0;
+    }
+    const uint32_t first = best->row[0].row;
+    int rc = complete(b, first, jobs, err);
+    best->judged = true;
+    for (uint32_t row = 0; row < b->n && rc == 0; row++) {
+        double chance;
+        if (row == first || b->speed[row] <= 0) {
+            continue;
+        }
+        rc = faster(b, row, first, jobs, &chance, err);
+        best->n_tied += chance > TY_SWEEP_TIED;
+        best->n_others++;
+        for (uint32_t i = 0; i < best->n; i++) {
+            best->faster[i] = best->row[i].row == row ? chance : best->faster[i];
+        }
+    }
+    return rc;
+}
 
 struct job {
     const struct ty_sweep_options *options;
@@ -60,7 +377,7 @@ struct outcome {
 static void take_figures(const struct ty_run *run, void *arg)
 {
     struct outcome *out = arg;
-    ty_sweep_line_take(&out->figures, run);
+    sweep_line_take(&out->figures, run);
     out->answers = true;
     out->by_layout = ty_stack_by_layout(run->config);
 }
@@ -79,7 +396,7 @@ static void add_outcome(struct job *job, uint32_t row, struct outcome *out)
     job->summary.n_not += out->answers && !out->figures.fits;
     if (out->answers) {
         ty_sweep_best_add(&job->best, &out->figures);
-        ty_sweep_bands_note(&job->bands, &out->figures);
+        sweep_bands_note(&job->bands, &out->figures);
     }
 }
 
@@ -104,7 +421,7 @@ static char *make_line(struct job *job, uint32_t row, struct outcome *out, struc
     put_inputs(t, job, row);
     int rc = ty_row_run(&job->rows, row, NULL, 0, take_figures, out, err);
     if (rc == 0) {
-        rc = ty_sweep_bands_find(&job->bands, row, &out->figures, err);
+        rc = sweep_bands_find(&job->bands, row, &out->figures, err);
     }
     if (rc < 0 && ty_err_is_transient(rc)) { /* it says nothing about the row */
         ty_text_release(t);
@@ -113,9 +430,9 @@ static char *make_line(struct job *job, uint32_t row, struct outcome *out, struc
     if (rc < 0) {
         out->answers = false;
         ty_row_message(err, out->message);
-        ty_sweep_line_error(t, out->message, job->with);
+        sweep_line_error(t, out->message, job->with);
     } else {
-        ty_sweep_line_put(t, &out->figures, job->with);
+        sweep_line_put(t, &out->figures, job->with);
     }
     ty_text_add(t, "\n");
     char *line = ty_text_take(t);
@@ -212,7 +529,7 @@ static int read_row(void *arg, uint32_t row, const char *line)
     const bool failed = inputs.failed;
     const bool same = !failed && (inputs.len == 0 || strncmp(line, inputs.data, inputs.len) == 0);
     const enum ty_sweep_read read =
-        same ? ty_sweep_line_read(line + inputs.len, job->with, &out.figures, out.message)
+        same ? sweep_line_read(line + inputs.len, job->with, &out.figures, out.message)
              : TY_SWEEP_NONSENSE;
     ty_text_release(&inputs);
     if (read == TY_SWEEP_NONSENSE) {
@@ -280,7 +597,7 @@ static char *make_header(const struct job *job)
         ty_text_add(&t, k == 0 ? "" : ",");
         ty_sweep_line_cell(&t, ty_csv_header(&job->table.csv, k));
     }
-    ty_sweep_line_head(&t, job->with);
+    sweep_line_head(&t, job->with);
     ty_text_add(&t, "\n");
     return ty_text_take(&t);
 }
@@ -426,7 +743,7 @@ static int conclude(struct job *job, const struct ty_sweep_earlier *earlier, str
         remark_wrong(job, arena);
         rc = ty_sweep_store_finish(&job->store, err);
     }
-    return rc < 0 ? rc : ty_sweep_bands_judge(&job->bands, &job->best, job->options->jobs, err);
+    return rc < 0 ? rc : sweep_bands_judge(&job->bands, &job->best, job->options->jobs, err);
 }
 
 /* Processes that share the rows have met when all know what is to be done. They meet before the
@@ -549,7 +866,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     }
     if (rc == 0 && options->uncertain) {
         job.with.bands = true;
-        rc = ty_sweep_bands_init(&job.bands, &job.rows, err);
+        rc = sweep_bands_init(&job.bands, &job.rows, err);
     }
     for (uint32_t row = 0; rc == 0 && row < job.table.csv.n_rows; row++) {
         job.n_due += has_row(&job, row);
@@ -563,7 +880,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         pthread_mutex_destroy(&job.lock);
     }
     sum_up(&job, rc);
-    ty_sweep_bands_release(&job.bands);
+    sweep_bands_release(&job.bands);
     ty_worker_pool_release(&job.workers);
     ty_arena_release(&arena);
     return rc;

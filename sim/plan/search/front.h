@@ -40,21 +40,4 @@ struct ty_plan_front {
     double slowest; /* the longest step on the stairs, over the fastest */
 };
 
-/* Prepares for at most `most` layouts. The objective memory keeps all stairs, others those up to
- * TY_PLAN_SLOWEST times the fastest step. Returns 0 or TY_ENOMEM; to be released in any case. */
-int ty_plan_front_init(struct ty_plan_front *front, enum ty_plan_objective objective, uint32_t top,
-                       uint32_t most);
-void ty_plan_front_release(struct ty_plan_front *front);
-
-void ty_plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *key, double step_s,
-                       double peak_B);
-
-/* Removes the stairs that are too slow, now that the fastest is known. */
-void ty_plan_front_cut(struct ty_plan_front *front);
-
-/* Returns whether a layout of this key or a later one, with at least this step and peak, could be
- * among the best or on the stairs. */
-bool ty_plan_front_admits(const struct ty_plan_front *front, const struct ty_plan_key *key,
-                          double step_s, double peak_B);
-
 #endif

@@ -22,6 +22,135 @@
 #include "sim/plan/search/front.h"
 #include "sim/plan/search/screen.h"
 
+static int plan_front_init(struct ty_plan_front *front, enum ty_plan_objective objective,
+                           uint32_t top, uint32_t most)
+{
+    *front =
+        /* ---- the K best keys and the Pareto set ----
+ *
+ * Keeps the K best keys and the staircase of the Pareto set. */
+
+        (struct ty_plan_front){.top = top < most ? top : most,
+                               .slowest = objective == TY_PLAN_MEMORY ? INFINITY : TY_PLAN_SLOWEST};
+    front->best = malloc((front->top + 1) * sizeof(*front->best));
+    front->stair = malloc((most + 1) * sizeof(*front->stair));
+    return front->best != NULL && front->stair != NULL ? 0 : TY_ENOMEM;
+}
+
+/* Prepares for at most `most` layouts. The objective memory keeps all stairs, others those up to
+ * TY_PLAN_SLOWEST times the fastest step. Returns 0 or TY_ENOMEM; to be released in any case. */
+static void plan_front_release(struct ty_plan_front *front)
+{
+    free(front->best);
+    free(front->stair);
+}
+
+static void add_best(struct ty_plan_front *front, const struct ty_plan_key *key)
+{
+    uint32_t at = front->n_best;
+    while (at > 0 && ty_plan_key_before(key, &front->best[at - 1])) {
+        at--;
+    }
+    memmove(front->best + at + 1, front->best + at, (front->n_best - at) * sizeof(*key));
+    front->best[at] = *key;
+    front->n_best += front->n_best < front->top;
+    assert(at <= front->n_best);
+}
+
+/* Returns whether a stair is at least as good in both; of equal ones the earlier row is better. */
+static bool beats(const struct ty_plan_stair *a, const struct ty_plan_stair *b)
+{
+    const bool equal = a->step_s == b->step_s && a->peak_B == b->peak_B;
+    return equal ? a->row < b->row : a->step_s <= b->step_s && a->peak_B <= b->peak_B;
+}
+
+/* Returns how many stairs are as fast or faster. */
+static uint32_t as_fast(const struct ty_plan_front *front, double step_s)
+{
+    uint32_t low = 0, high = front->n_stairs;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (front->stair[middle].step_s <= step_s) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Compares with the last stair that is as fast: it needs least memory of these. */
+static bool is_beaten(const struct ty_plan_front *front, const struct ty_plan_stair *stair)
+{
+    const uint32_t n = as_fast(front, stair->step_s);
+    return n > 0 && beats(&front->stair[n - 1], stair);
+}
+
+/* Returns whether each stair is slower than the one before and needs less memory. */
+static bool is_staircase(const struct ty_plan_front *front)
+{
+    bool falls = true;
+    for (uint32_t i = 1; i < front->n_stairs; i++) {
+        const struct ty_plan_stair *a = &front->stair[i - 1], *b = &front->stair[i];
+        falls = falls && a->step_s < b->step_s && a->peak_B > b->peak_B;
+    }
+    return falls;
+}
+
+static void add_stair(struct ty_plan_front *front, const struct ty_plan_stair *stair)
+{
+    if (is_beaten(front, stair)) {
+        return;
+    }
+    uint32_t n = 0, at = 0;
+    for (uint32_t i = 0; i < front->n_stairs; i++) {
+        if (!beats(stair, &front->stair[i])) {
+            front->stair[n++] = front->stair[i];
+        }
+    }
+    while (at < n && front->stair[at].step_s < stair->step_s) {
+        at++;
+    }
+    memmove(front->stair + at + 1, front->stair + at, (n - at) * sizeof(*stair));
+    front->stair[at] = *stair;
+    front->n_stairs = n + 1;
+    TY_DEBUG_CHECK(is_staircase(front));
+}
+
+static void plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *key,
+                           double step_s, double peak_B)
+{
+    const struct ty_plan_stair stair = {step_s, peak_B, key->row};
+    assert(step_s > 0 && peak_B > 0);
+    add_best(front, key);
+    add_stair(front, &stair);
+}
+
+/* Compares with the first stair, which is the fastest. */
+static bool is_slow(const struct ty_plan_front *front, double step_s)
+{
+    return front->n_stairs > 0 && step_s > front->slowest * front->stair[0].step_s;
+}
+
+/* Removes the stairs that are too slow, now that the fastest is known. */
+static void plan_front_cut(struct ty_plan_front *front)
+{
+    while (front->n_stairs > 0 && is_slow(front, front->stair[front->n_stairs - 1].step_s)) {
+        front->n_stairs--;
+    }
+}
+
+/* Returns whether a layout of this key or a later one, with at least this step and peak, could be
+ * among the best or on the stairs. */
+static bool plan_front_admits(const struct ty_plan_front *front, const struct ty_plan_key *key,
+                              double step_s, double peak_B)
+{
+    const struct ty_plan_stair stair = {step_s, peak_B, key->row};
+    const bool is_best =
+        front->n_best < front->top || ty_plan_key_before(key, &front->best[front->n_best - 1]);
+    return is_best || (!is_slow(front, step_s) && !is_beaten(front, &stair));
+}
+
 #define ABREAST      32u  /* layouts begun and not decided, at most */
 #define PIECE        256u /* points that a thread screens at a time */
 #define ROUND        256u /* layouts of a round, where members receive results meanwhile */
@@ -186,7 +315,7 @@ static struct ty_plan_key found(const struct searching *s, uint32_t point)
 static bool admits(const struct searching *s, uint32_t point)
 {
     const struct ty_plan_key key = key_of(s, point);
-    return ty_plan_front_admits(&s->front, &key, s->screen[point].bound_s, least_peak(s, point));
+    return plan_front_admits(&s->front, &key, s->screen[point].bound_s, least_peak(s, point));
 }
 
 /* Returns whether the result of a layout that was begun is still needed. */
@@ -202,7 +331,7 @@ static void take(struct searching *s, uint32_t point)
     const struct ty_plan_key key = found(s, point);
     assert(s->state[point] == DECIDED && s->n_taken < s->n_queued);
     s->taken[s->n_taken++] = point;
-    ty_plan_front_add(&s->front, &key, row->step_s, row->peak_B);
+    plan_front_add(&s->front, &key, row->step_s, row->peak_B);
 }
 
 /* Reports the progress of simulations, which are the second half, under the lock. Their number is
@@ -538,15 +667,15 @@ static int collect(struct searching *s)
 {
     struct ty_plan_result *r = s->result;
     struct ty_plan_front all;
-    int rc = ty_plan_front_init(&all, s->asked->objective, s->asked->top, s->n_taken);
+    int rc = plan_front_init(&all, s->asked->objective, s->asked->top, s->n_taken);
     for (uint32_t i = 0; i < s->n_taken && rc == 0; i++) {
         const struct ty_plan_row *row = s->row[s->taken[i]];
         const struct ty_plan_key key = found(s, s->taken[i]);
-        ty_plan_front_add(&all, &key, row->step_s, row->peak_B);
+        plan_front_add(&all, &key, row->step_s, row->peak_B);
     }
     assert(s->n_taken + r->n_bounded <= s->n_queued);
     r->n_simulated = s->n_taken;
-    ty_plan_front_cut(&all);
+    plan_front_cut(&all);
     struct ty_plan_row *best = ty_arena_array(&r->arena, struct ty_plan_row, all.n_best + 1);
     struct ty_plan_row *pareto = ty_arena_array(&r->arena, struct ty_plan_row, all.n_stairs + 1);
     rc = rc == 0 && best != NULL && pareto != NULL ? 0 : TY_ENOMEM;
@@ -559,7 +688,7 @@ static int collect(struct searching *s)
     assert(rc < 0 || (r->n_rows <= s->asked->top && (r->n_rows > 0) == (s->n_taken > 0)));
     r->row = best;
     r->pareto = pareto;
-    ty_plan_front_release(&all);
+    plan_front_release(&all);
     return rc;
 }
 
@@ -610,7 +739,7 @@ static int prepare(struct searching *s, struct ty_err *err)
     s->row = calloc(n, sizeof(struct ty_plan_row *));
     const bool got = s->screen != NULL && s->queue != NULL && s->state != NULL &&
                      s->taken != NULL && s->row != NULL;
-    return got && ty_plan_front_init(&s->front, s->asked->objective, s->asked->top, n) == 0
+    return got && plan_front_init(&s->front, s->asked->objective, s->asked->top, n) == 0
                ? 0
                : ty_fail_memory(err);
 }
@@ -625,7 +754,7 @@ static void release(struct searching *s)
     free(s->state);
     free(s->taken);
     free(s->row);
-    ty_plan_front_release(&s->front);
+    plan_front_release(&s->front);
     ty_plan_tools_release(&s->tools);
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);
