@@ -46,10 +46,6 @@ struct ty_chrome {
     bool named;                      /* an event was written: the next line begins with a comma */
 };
 
-/* chrome.c: a metadata event up to its argument: `{"name":"process_name",...,"args":{"name":`. */
-void ty_chrome_put_naming(struct ty_chrome *c, const char *what, uint64_t pid, unsigned tid,
-                          const char *key);
-
 /* plan.c: heads of the slices of a pass, rendered when first asked for; *plan is what they
  * are of. NULL when memory is exhausted. */
 const struct ty_chrome_head *ty_chrome_heads(struct ty_chrome *c, const struct ty_pass *pass,
@@ -58,12 +54,5 @@ const struct ty_chrome_head *ty_chrome_heads(struct ty_chrome *c, const struct t
 /* pieces.c: pieces of all shown members of a gang; NULL when memory is exhausted. */
 const struct ty_chrome_piece *ty_chrome_pieces(struct ty_chrome *c,
                                                const struct ty_view_shown *shown, uint32_t partner);
-
-/* Each writes all events of its sort; returns 0 or TY_ENOMEM. */
-int ty_chrome_slices(struct ty_chrome *c);
-
-/* critical.c: the row of the critical path; and a head of `n` bytes that says its slice is
- * on it, into out[TY_CHROME_LINE]. Returns its length. */
-void ty_chrome_critical(struct ty_chrome *c);
 
 #endif

@@ -205,8 +205,6 @@ struct ty_pf_track {
 /* plan.c: strings, heads and order of the slices of the gang that is being written; 0 or
  * TY_ENOMEM. */
 int ty_pf_begin_gang(struct ty_pf *f, const struct ty_view_shown *shown);
-uint32_t ty_pf_intern(struct ty_pf *f, uint32_t stream, uint32_t table, const char *text);
-const struct ty_pf_piece *ty_pf_pieces(struct ty_pf *f, uint32_t partner, uint32_t stream);
 
 /* slices.c: all slices and bubbles, with the arrows between them; 0 or TY_ENOMEM. */
 int ty_pf_slices(struct ty_pf *f);
