@@ -96,6 +96,5 @@ struct ty_diff {
 
 struct ty_text;
 void ty_diff_table(const struct ty_diff *diff, struct ty_text *text);
-void ty_diff_json(const struct ty_diff *diff, struct ty_text *text);
 
 #endif

@@ -163,10 +163,8 @@ struct ty_import_recorded {
 double ty_import_product_flops(const struct ty_profile *profile, const struct ty_profile_rank *rank,
                                uint32_t op);
 
-int ty_import_operators(struct ty_import *im);   /* operators.c */
-int ty_import_collectives(struct ty_import *im); /* colls.c */
-int ty_import_make_rows(struct ty_import *im);   /* table.c */
-
+int ty_import_operators(struct ty_import *im); /* operators.c */
+int ty_import_collectives(struct ty_import *im);
 /* Time that the table accounts for. table.c */
 void ty_import_coverage(const struct ty_import *im, int64_t *compute_ns, int64_t *communication_ns);
 
@@ -180,9 +178,7 @@ extern const char *const ty_import_kind_words[TY_IMPORT_N_KINDS];
 extern const char *const ty_import_reasons[TY_IMPORT_N_REASONS];
 
 /* The table, as `cluster.operators` reads it. table.c */
-void ty_import_put_table(const struct ty_import *im, struct ty_text *text);
 /* The summary. report.c, json.c */
 void ty_import_put_report(const struct ty_import *im, struct ty_text *text);
-void ty_import_put_json(const struct ty_import *im, struct ty_text *text);
 
 #endif

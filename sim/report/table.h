@@ -49,12 +49,10 @@ int ty_report_measured(const struct ty_run *run, struct ty_text *text, struct ty
 int ty_report_cover(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 int ty_report_cover_json(const struct ty_run *run, struct ty_json *json, struct ty_err *err);
 
-/* uncertain.c: how sure it is, where that was asked for: a 90 % band of the step, and what it is
+/* How sure it is, where that was asked for: a 90 % band of the step, and what it is
  * due to. 0 or TY_ENOMEM. */
 int ty_report_band(const struct ty_run *run, const struct ty_figures *figures, struct ty_text *text,
                    struct ty_err *err);
-void ty_report_band_json(const struct ty_run *run, const struct ty_figures *figures,
-                         struct ty_json *json);
 
 /* jobs.c: what is known of the other jobs before execution; what they took, and what the jobs cost
  * each other; the same as members of the JSON object. Nothing for a job alone. */

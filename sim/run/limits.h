@@ -16,9 +16,6 @@ bool ty_limit_allows(const struct ty_config *config, double need);
 int ty_limit_check(const struct ty_config *config, const char *what, double need, double held,
                    const char *remedy, struct ty_err *err);
 
-/* The same of a program that is yet to be made, and of its timeline: the least that both take. */
-int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err);
-
 /* For struct ty_lower_input, allow: whether the least that the program and its timeline will take
  * is there, as far as its ranks are known. The figure that is told is of all ranks. */
 struct ty_limit_plan {
@@ -26,7 +23,6 @@ struct ty_limit_plan {
     bool folded; /* one member of each gang will be executed ... */
     bool report; /* ... for a report, not for a row of a sweep */
 };
-int ty_limit_allow(const void *limit_plan, const struct ty_lower_size *size, struct ty_err *err);
 
 /* An execution of a program. */
 struct ty_limit_use {

@@ -15,9 +15,6 @@ int ty_run_link_load(const struct ty_run *run, const struct ty_link_load **load,
 /* When everything happened, once the load was found: run->all, or what it stands for. */
 const struct ty_timeline *ty_run_link_times(const struct ty_run *run);
 
-/* Where a run keeps it; NULL: no memory. */
-struct ty_run_link_load *ty_run_link_load_new(struct ty_arena *arena);
-
 /* To be found anew, if ever. NULL is nothing to forget. */
 void ty_run_link_load_forget(struct ty_run_link_load *load);
 

@@ -19,13 +19,6 @@ struct ty_offload_memory {
     uint32_t node, ranks; /* and how many ranks are on it */
 };
 
-/* Of both tiers, into run->away; NULL where nothing is kept there. 0 or TY_ENOMEM. */
-int ty_run_find_offload(struct ty_run *run, struct ty_err *err);
-
-/* Of the states that ranks of each stage have in the memory of their nodes, the share that there is
- * room for on all of these: 0..1 into share[stages]. 0 or TY_ENOMEM. */
-int ty_run_host_shares(const struct ty_run *run, double *share, struct ty_err *err);
-
 /* Whether all of it fits, and the first tier that it does not fit in; NULL: it does. */
 const struct ty_offload_memory *ty_run_offload_short(const struct ty_run *run);
 

@@ -2,16 +2,20 @@
 #include "sim/run/run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/check.h"
 #include "sim/base/clock.h"
+#include "sim/base/machine.h"
 #include "sim/base/noise.h"
+#include "sim/base/words.h"
 #include "sim/cli_api.h"
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/deadlock/stall.h"
 #include "sim/core/execute/fold.h"
+#include "sim/core/execute/shorten.h"
 #include "sim/exchange/read/plan.h"
 #include "sim/run/bill.h"
 #include "sim/run/jobs.h"
@@ -20,6 +24,332 @@
 #include "sim/run/offload.h"
 #include "sim/run/uneven.h"
 #include "topology/exceptions.h"
+
+/* ---- limits of this machine ---- */
+
+#define SHARE       0.8 /* of the machine's memory: the rest is for the system and others */
+#define LITTLE      (32.0 * 1024 * 1024) /* B */
+#define PASS_MARKS  5.0  /* B of a pass while orders are made: model/lower/lower.c */
+#define LINK_LOAD_B 60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
+/* Of an operation of one rank of each gang, where that is all that is executed: what a report keeps
+ * while it looks at shared links, and else; measured. */
+#define REPORT_LINKS_B 18.0
+#define REPORT_B       5.0
+#define GPU_B          200.0 /* of the plan of a GPU: links, ranks, groups; least measured */
+
+static const char remedy[] =
+    "simulate fewer run.steps, a smaller layout.global_batch (of sequences, not "
+    "tokens), or larger micro-batches";
+
+/* What is so little is not asked for: sweeps make thousands of small runs a second. */
+static bool is_little(double given, double need)
+{
+    return given <= 0 && need <= LITTLE;
+}
+
+static double given_limit(const struct ty_config *config)
+{
+    return config != NULL ? config->run.memory_limit : 0;
+}
+
+bool ty_limit_allows(const struct ty_config *config, double need)
+{
+    const double given = given_limit(config);
+    return is_little(given, need) ||
+           need <= (given > 0 ? given : SHARE * ty_machine_memory().bytes);
+}
+
+int ty_limit_check(const struct ty_config *config, const char *what, double need, double held,
+                   const char *how, struct ty_err *err)
+{
+    if (ty_limit_allows(config, need + held)) {
+        return 0;
+    }
+    const struct ty_machine_memory machine = ty_machine_memory();
+    const double given = given_limit(config);
+    const double limit = given > 0 ? given : SHARE * machine.bytes;
+    char a[64], b[64], c[64], beside[128] = "", of[160] = "run.memory_limit";
+    if (held > 0) {
+        (void)snprintf(beside, sizeof(beside), " beside the %s that are taken already",
+                       ty_words_bytes(held, c, sizeof(c)));
+    }
+    if (given <= 0) {
+        (void)snprintf(of, sizeof(of), "80 %% of %s", machine.of);
+    }
+    return ty_fail(err, TY_ELIMIT, "%s would take about %s%s, more than %s (%s); %s%s", what,
+                   ty_words_bytes(need, a, sizeof(a)), beside, of,
+                   ty_words_bytes(limit, b, sizeof(b)), how,
+                   config != NULL ? ", or raise run.memory_limit" : "");
+}
+
+/* The same of a program that is yet to be made, and of its timeline: the least that both take. */
+static int limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err)
+{
+    const struct ty_layout *layout = &config->layout;
+    const struct ty_sched_shape shape =
+        ty_sched_shape_of(&config->schedule, layout->pipeline, layout->micro_batches);
+    const double members = ty_layout_most_members(layout);
+    /* a forward and a backward of every micro-batch, in which every layer is one operation at
+     * least; schedules that split the backward have more */
+    const double pieces = 2.0 * config->run.steps * shape.m * shape.slices;
+    const double passes = pieces * shape.p * shape.v, tasks = pieces * config->arch.layers;
+    const double need =
+        passes * sizeof(struct ty_pass) + tasks * (folded ? 1 : members) * sizeof(ty_ps) +
+        members * shape.p * GPU_B +
+        passes / config->run.steps * (3 * sizeof(struct ty_slot) / 2.0 + PASS_MARKS);
+    char what[96], count[64];
+    (void)snprintf(what, sizeof(what), "a run of %s tasks at least",
+                   ty_words_count(tasks * members, count, sizeof(count)));
+    return ty_limit_check(config, what, need, 0, remedy, err);
+}
+
+/* Columns of a timeline: starts, and durations where they are not those of the program. */
+static double columns_B(bool varies, bool links)
+{
+    return varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
+}
+
+/* What a report of a folded run keeps beside its columns: statistics of so many ranks. */
+static double report_B(bool links, double ops, double ranks)
+{
+    return ranks * sizeof(struct ty_rank_stats) + (links ? REPORT_LINKS_B : REPORT_B) * ops;
+}
+
+static int limit_allow(const void *arg, const struct ty_lower_size *size, struct ty_err *err)
+{
+    const struct ty_limit_plan *plan = arg;
+    const struct ty_config *c = plan->config;
+    const bool links = c->run.contention && c->run.engine != (int)TY_ENGINE_SWEEP && size->flows;
+    const double tasks = size->ops * size->members, executed = plan->folded ? size->ops : tasks;
+    const bool varies = c->run.jitter > 0 || c->run.gpu_spread > 0 || c->run.slow_hosts > 0 ||
+                        c->routing.method != TY_TOKENS_BALANCED;
+    const double loads = links && varies && !plan->folded ? LINK_LOAD_B * size->most : 0;
+    const double report = plan->report ? report_B(links, size->ops, 0) : 0;
+    const double held =
+        size->passes * sizeof(struct ty_pass) + executed * columns_B(varies, links) + report;
+    char what[96], count[64];
+    if (ty_limit_allows(c, held + loads)) {
+        return 0;
+    }
+    (void)snprintf(what, sizeof(what), "a run of about %s tasks",
+                   ty_words_count(tasks / size->share, count, sizeof(count)));
+    return ty_limit_check(c, what, held / size->share + loads, 0, remedy, err);
+}
+
+double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *p,
+                            const struct ty_limit_use *use)
+{
+    const bool shares = config->run.contention && use->engine != TY_ENGINE_SWEEP;
+    const bool varies = ty_program_varies(p), links = shares && p->n_flows > 0;
+    double ops = 0, most = 0;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        ops += p->gangs[g].n_ops;
+        most = p->gangs[g].n_ops > most ? p->gangs[g].n_ops : most;
+    }
+    const double columns = columns_B(varies, links);
+    const double of_fold = links && ty_program_folds(p) ? columns * ops : 0;
+    const double of_loads = links && varies ? LINK_LOAD_B * most : 0;
+    const bool alike = !config->layout.unlike && config->workload.job == NULL;
+    const double report = use->report ? report_B(links, ops, alike ? p->n_gangs : p->n_ranks) : 0;
+    return use->folded ? columns * ops + report
+                       : columns * (double)p->n_tasks + (of_fold > of_loads ? of_fold : of_loads);
+}
+
+int ty_limit_check_program(const struct ty_config *config, const struct ty_program *p,
+                           const struct ty_limit_use *use, struct ty_err *err)
+{
+    char what[96], count[64];
+    (void)snprintf(what, sizeof(what), "a run of %s tasks",
+                   ty_words_count((double)p->n_tasks * (use->times > 0 ? use->times : 1), count,
+                                  sizeof(count)));
+    return ty_limit_check(config, what, use->plan + ty_limit_execution_B(config, p, use), use->held,
+                          remedy, err);
+}
+
+/* ---- memory and drives of nodes ----
+ *
+ * The memory and the drives of a node, and what its ranks keep there.
+ *
+ * Ranks of several stages share a node: what it holds is the sum over all of them. */
+
+static void add_states(struct ty_offload_memory *bill, const struct ty_state_bytes *s)
+{
+    bill->weights_B += s->weights;
+    bill->grads_B += s->grads;
+    bill->optimizer_B += s->optimizer;
+    bill->total_B += s->weights + s->grads + s->optimizer;
+    bill->ranks++;
+}
+
+/* A rank of a stage joins its node. */
+static void add_rank(struct ty_offload_memory node[TY_N_OFFLOAD_TIERS],
+                     const struct ty_stage_plan *plan, struct ty_offload_memory *activations)
+{
+    add_states(&node[TY_OFFLOAD_HOST], &plan->away.host);
+    add_states(&node[TY_OFFLOAD_NVME], &plan->away.nvme);
+    node[TY_OFFLOAD_HOST].pinned_B += plan->pinned_B;
+    node[TY_OFFLOAD_HOST].total_B += plan->pinned_B;
+    activations->activations_B += plan->stashed_B;
+    activations->total_B += plan->stashed_B;
+}
+
+static void add_ranks(const struct ty_run *run,
+                      struct ty_offload_memory (*node)[TY_N_OFFLOAD_TIERS])
+{
+    const struct ty_grid *grid = &run->lowered.grid;
+    const bool far = run->config->layout.home.activations == TY_HOME_NVME;
+    for (uint32_t rank = 0; rank < grid->n_ranks; rank++) {
+        uint32_t coord[TY_N_AXES];
+        ty_grid_coords(grid, rank, coord);
+        struct ty_offload_memory *own = node[ty_grid_node(grid, rank)];
+        add_rank(own, &run->lowered.stage[coord[TY_AXIS_PIPELINE]],
+                 &own[far ? TY_OFFLOAD_NVME : TY_OFFLOAD_HOST]);
+    }
+}
+
+/* Of both tiers, into run->away; NULL where nothing is kept there. 0 or TY_ENOMEM. */
+static int run_find_offload(struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_cluster *cluster = &run->config->cluster;
+    const uint32_t nodes = ty_grid_nodes(&run->lowered.grid);
+    if (!ty_layout_is_offloaded(&run->config->layout)) {
+        return 0;
+    }
+    struct ty_offload_memory(*node)[TY_N_OFFLOAD_TIERS] = calloc(nodes, sizeof(*node));
+    run->away = ty_arena_array(&run->arena, struct ty_offload_memory, TY_N_OFFLOAD_TIERS);
+    if (node == NULL || run->away == NULL) {
+        free(node);
+        return ty_fail_memory(err);
+    }
+    add_ranks(run, node);
+    for (uint32_t i = 0; i < nodes; i++) {
+        for (int tier = 0; tier < TY_N_OFFLOAD_TIERS; tier++) {
+            node[i][tier].node = i;
+            if (node[i][tier].total_B > run->away[tier].total_B) {
+                run->away[tier] = node[i][tier];
+            }
+        }
+    }
+    free(node);
+    run->away[TY_OFFLOAD_HOST].tier = "host";
+    run->away[TY_OFFLOAD_HOST].key = "cluster.host.memory";
+    run->away[TY_OFFLOAD_HOST].capacity_B = cluster->host.memory;
+    run->away[TY_OFFLOAD_NVME].tier = "nvme";
+    run->away[TY_OFFLOAD_NVME].key = "cluster.nvme.capacity";
+    run->away[TY_OFFLOAD_NVME].capacity_B = cluster->nvme.capacity;
+    return 0;
+}
+
+/* Of the states that ranks of each stage have in the memory of their nodes, the share that there is
+ * room for on all of these: 0..1 into share[stages]. 0 or TY_ENOMEM. */
+static int run_host_shares(const struct ty_run *run, double *share, struct ty_err *err)
+{
+    const struct ty_grid *grid = &run->lowered.grid;
+    struct ty_offload_memory(*node)[TY_N_OFFLOAD_TIERS] =
+        calloc(ty_grid_nodes(grid), sizeof(*node));
+    if (node == NULL) {
+        return ty_fail_memory(err);
+    }
+    add_ranks(run, node);
+    for (uint32_t stage = 0; stage < run->lowered.program.n_gangs; stage++) {
+        share[stage] = 1;
+    }
+    for (uint32_t rank = 0; rank < grid->n_ranks; rank++) {
+        uint32_t coord[TY_N_AXES];
+        ty_grid_coords(grid, rank, coord);
+        const struct ty_offload_memory *host = &node[ty_grid_node(grid, rank)][TY_OFFLOAD_HOST];
+        const double states = host->weights_B + host->grads_B + host->optimizer_B;
+        const double room = run->config->cluster.host.memory - (host->total_B - states);
+        double *own = &share[coord[TY_AXIS_PIPELINE]];
+        *own = states > 0 ? fmin(*own, fmax(0, room / states)) : *own;
+    }
+    free(node);
+    return 0;
+}
+
+const struct ty_offload_memory *ty_run_offload_short(const struct ty_run *run)
+{
+    for (int tier = 0; run->away != NULL && tier < TY_N_OFFLOAD_TIERS; tier++) {
+        if (run->away[tier].total_B > run->away[tier].capacity_B) {
+            return &run->away[tier];
+        }
+    }
+    return NULL;
+}
+
+/* ---- loads of links ---- */
+
+struct ty_run_link_load {
+    struct ty_arena arena; /* of what follows */
+    struct ty_link_load load;
+    struct ty_timeline times; /* of a timeline that was shortened: all of them */
+    bool found;
+};
+
+/* Where a run keeps it; NULL: no memory. */
+static struct ty_run_link_load *run_link_load_new(struct ty_arena *arena)
+{
+    return ty_arena_array(arena, struct ty_run_link_load, 1);
+}
+
+void ty_run_link_load_forget(struct ty_run_link_load *load)
+{
+    if (load != NULL) {
+        ty_arena_release(&load->arena);
+        ty_timeline_release(&load->times);
+        *load = (struct ty_run_link_load){.found = false};
+    }
+}
+
+const struct ty_timeline *ty_run_link_times(const struct ty_run *run)
+{
+    return run->all.whole != NULL ? &run->link_load->times : &run->all;
+}
+
+static int find_times(const struct ty_run *run, struct ty_err *err)
+{
+    struct ty_timeline *times = &run->link_load->times;
+    if (run->all.whole == NULL) {
+        return 0;
+    }
+    const int rc = ty_timeline_init(times, run->all.whole, err);
+    return rc < 0 ? rc : ty_timeline_lengthen(times, &run->all, err);
+}
+
+static int find_link_load(const struct ty_run *run, struct ty_err *err)
+{
+    struct ty_link_load *load = &run->link_load->load;
+    struct ty_arena *arena = &run->link_load->arena;
+    const struct ty_program *p = ty_run_program(run);
+    const struct ty_contention *shared = &run->shared;
+    struct ty_contention of_fold;
+    int rc = ty_link_load_init(load, p, arena, err);
+    load->lockstep = run->lockstep;
+    load->twins = run->n_twins;
+    if (rc == 0 && shared->n_links > 0 && run->lockstep) {
+        rc = ty_contention_find(&of_fold, &run->folded, arena, err);
+        shared = &of_fold;
+        p = &run->folded;
+    }
+    if (rc == 0) {
+        rc = find_times(run, err);
+    }
+    return rc < 0 ? rc : ty_link_load_replay(load, p, shared, ty_run_link_times(run), arena, err);
+}
+
+int ty_run_link_load(const struct ty_run *run, const struct ty_link_load **load, struct ty_err *err)
+{
+    *load = &run->link_load->load;
+    if (run->link_load->found) {
+        return 0;
+    }
+    const int rc = find_link_load(run, err);
+    if (rc < 0) {
+        ty_run_link_load_forget(run->link_load);
+    }
+    run->link_load->found = rc == 0;
+    return rc;
+}
 
 /* ---- memory that a step leaves, for what lives in it off the GPU (layout.offload gemini) ---- */
 
@@ -56,7 +386,7 @@ static int run_host_rooms(const struct ty_run *run, struct ty_lower_room *room, 
         return 0;
     }
     double *share = calloc(n, sizeof(*share));
-    const int rc = share == NULL ? ty_fail_memory(err) : ty_run_host_shares(run, share, err);
+    const int rc = share == NULL ? ty_fail_memory(err) : run_host_shares(run, share, err);
     for (uint32_t stage = 0; rc == 0 && stage < n; stage++) {
         const struct ty_state_bytes *s = &run->lowered.stage[stage].away.host;
         if (share[stage] < 1) {
@@ -298,7 +628,7 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
     const struct ty_lower_input in = {
         .book = book,
         .room = room,
-        .allow = limit != NULL ? ty_limit_allow : NULL,
+        .allow = limit != NULL ? limit_allow : NULL,
         .allow_arg = limit,
         .cluster = cluster,
         .fabric = &c->fabric,
@@ -368,11 +698,11 @@ static int make_fitting(struct ty_run *run, struct ty_lower_room *room,
     bool small = false;
     run->room = room;
     int rc = make_program(run, limit, book, window, err);
-    rc = rc < 0 ? rc : ty_run_find_offload(run, err);
+    rc = rc < 0 ? rc : run_find_offload(run, err);
     rc = rc < 0 || room == NULL ? rc : run_host_rooms(run, room, &small, err);
     if (rc == 0 && small) {
         rc = make_program(run, limit, book, window, err);
-        rc = rc < 0 ? rc : ty_run_find_offload(run, err);
+        rc = rc < 0 ? rc : run_find_offload(run, err);
     }
     return rc;
 }
@@ -409,10 +739,10 @@ static int plan(struct ty_run **out, const struct ty_limit_plan *limit, struct t
         return ty_fail_memory(err);
     }
     run->config = config;
-    run->link_load = ty_run_link_load_new(&run->arena);
+    run->link_load = run_link_load_new(&run->arena);
     int rc = run->link_load != NULL ? 0 : ty_fail_memory(err);
     if (rc == 0) {
-        rc = ty_limit_check_plan(config, limit->folded, err);
+        rc = limit_check_plan(config, limit->folded, err);
     }
     rc = rc < 0 ? rc : warm_up(run, limit, book, window, &room, err);
     rc = rc < 0 ? rc : make_fitting(run, room, limit, book, window, err);
