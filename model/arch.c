@@ -138,7 +138,7 @@ static int check_groups(const struct ty_arch *arch, const struct ty_section *sec
     return 0;
 }
 
-/* Beside the first dense ones, and not all there are. */
+/* Next to the first dense ones, and not all there are. */
 static int check_mlp_layers(const struct ty_arch *arch, const struct ty_section *section,
                             struct ty_err *err)
 {

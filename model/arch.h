@@ -72,7 +72,7 @@ struct ty_arch {
     struct ty_uint_list mlp_layers;      /* further ones with an MLP */
     uint32_t expert_groups, group_limit; /* a token's experts are in so many groups of these */
     bool shared_gate; /* what the shared experts give is scaled by a gate of h weights */
-    bool router_bias; /* a number for each expert beside its scores */
+    bool router_bias; /* a number for each expert next to its scores */
 
     /* multi-head latent attention; kv_latent 0: none. head_dim is the width that q and k have
      * without their position part */

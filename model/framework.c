@@ -256,7 +256,7 @@ const struct ty_field ty_framework_fields[] = {
 
 const uint32_t ty_n_framework_fields = sizeof(ty_framework_fields) / sizeof(ty_framework_fields[0]);
 
-/* Weights beside products in fp8 are bf16. */
+/* Weights next to products in fp8 are bf16. */
 void ty_framework_finish(struct ty_framework *framework, int dtype)
 {
     const bool bf16 = dtype == TY_DTYPE_BF16 || dtype == TY_DTYPE_FP8;

@@ -90,8 +90,8 @@ struct ty_framework {
     uint32_t zero_in_pipeline;  /* most of layout.zero that a pipeline goes with */
     bool fused_qkv;             /* one matrix for q, k and v, else three ... */
     bool fused_gate; /* SwiGLU: one for gate and up, else two: one backward all-reduce each */
-    bool overlap_tensor_reduce;   /* backward all-reduces run beside weight gradients */
-    bool overlap_tensor_products; /* products run beside what sequence parallelism gathers before
+    bool overlap_tensor_reduce;   /* backward all-reduces run during weight gradients */
+    bool overlap_tensor_products; /* products run during what sequence parallelism gathers before
                                    * them, and scatters after them, piece by piece */
     int overlap_p2p;         /* enum ty_overlap_p2p: the next pass may start before a message is
                                  * sent */
@@ -120,8 +120,8 @@ struct ty_framework {
     /* mixtures of experts */
     int dispatcher;         /* enum ty_dispatcher */
     int dispatch_dtype;     /* enum ty_dispatch_dtype */
-    bool shared_overlap;    /* shared experts run beside dispatch and combine */
-    bool overlap_dispatch;  /* weight gradients of experts run beside the dispatch's backward */
+    bool shared_overlap;    /* shared experts run during dispatch and combine */
+    bool overlap_dispatch;  /* weight gradients of experts run during the dispatch's backward */
     double capacity;        /* of an expert over the mean load; 0: no row is dropped ... */
     bool pad_to_capacity;   /* ... and each expert gets as many rows as it takes */
     double dispatch_sync;   /* s the GPU waits for its host to learn how many rows come */

@@ -104,7 +104,7 @@ static const char aleph_alpha_scaling[] =
     "attention_sync: 30 us            # code: attention reads a scalar; guess 50 %: its way back\n"
     "pass_overhead: 2 ms              # guess 50 %: as megatron-deepspeed\n";
 
-/* Beside the next unit's backward; set_requires_gradient_sync and no_sync are opt-in; FULL_SHARD.
+/* Next to the next unit's backward; set_requires_gradient_sync and no_sync are opt-in; FULL_SHARD.
  * Under torch.distributed.pipelining a stage is gathered once a step, its gradients are added up
  * whole, and the last backward is over when they are reduced (_PipelineStageBase,
  * backward_maybe_with_nosync; torchtitan's fsdp_reshard_after_forward: default). */

@@ -1,6 +1,6 @@
 /* huggingface_families.c - families of decoders, by the model_type of their config.json: one row
  * each, of what no key says. Source: the configuration classes of huggingface/transformers, and of
- * the models' own code beside their weights. Gated MLPs with another activation than SiLU (Gemma)
+ * the models' own code next to their weights. Gated MLPs with another activation than SiLU (Gemma)
  * have the shape and cost of SwiGLU, those without gate that of GELU. */
 #include <ctype.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* ---- what single families say in words of their own ---- */
 
-/* Source: their configuration classes, in huggingface/transformers or beside the weights. */
+/* Source: their configuration classes, in huggingface/transformers or next to the weights. */
 
 /* ---- sizes of their own ---- */
 

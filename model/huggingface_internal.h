@@ -89,7 +89,7 @@ struct ty_hf_family {
     const char *model_type;
     const char *doc;     /* models of this type */
     const char *classes; /* beginnings of its classes' names in lower case, with spaces between,
-                          * beside the model_type without _ */
+                          * next to the model_type without _ */
     const struct ty_hf_keys *keys; /* NULL: llama's */
     const struct ty_hf_experts *experts;
     const struct ty_hf_bias *biases; /* up to a NULL key; NULL: attention_bias and mlp_bias */

@@ -579,7 +579,7 @@ static int check_shard(const struct layout_check *c)
     return check_expert_copies(c);
 }
 
-/* What a stack does not do beside a pipeline. */
+/* What a stack does not do next to a pipeline. */
 static int check_zero(const struct layout_check *c)
 {
     const struct ty_layout *l = c->layout;

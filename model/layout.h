@@ -52,7 +52,7 @@ enum ty_summa {
     TY_SUMMA_GATHER
 };
 
-/* Systems that keep states beside the GPU, and where what they keep may live (model/offload.h). */
+/* Systems that keep states off the GPU, and where what they keep may live (model/offload.h). */
 enum ty_offload_system {
     TY_OFFLOAD_NONE,
     TY_OFFLOAD_ZERO_OFFLOAD,
@@ -108,7 +108,7 @@ struct ty_layout {
     int offload_optimizer, offload_parameters, offload_activations; /* enum ty_home */
     double offload_share;          /* of the optimizer: what is not on the GPU */
     uint32_t offload_depth;        /* units on their way or at work */
-    bool offload_delay;            /* the update runs beside the next step */
+    bool offload_delay;            /* the update runs during the next step */
     double offload_room;           /* gemini: share of a GPU's memory that it fills */
     struct ty_framework framework; /* habits of the stack that runs it; a section of its own */
 
@@ -228,7 +228,7 @@ static inline bool ty_layout_moves_grads(const struct ty_layout *layout)
     return layout->home.share > 0 || ty_layout_has_copies(layout);
 }
 
-/* Whether anything lives beside the GPU. */
+/* Whether anything lives off the GPU. */
 static inline bool ty_layout_is_offloaded(const struct ty_layout *layout)
 {
     return layout->home.optimizer != TY_HOME_GPU || layout->home.activations != TY_HOME_GPU;
@@ -279,7 +279,7 @@ bool ty_layout_adds_up(const struct ty_layout *layout);
  * gradients are kept whole. */
 bool ty_layout_reduces_late(const struct ty_layout *layout);
 
-/* What framework.stage_split deals beside layers: embedding, final norm, head. */
+/* What framework.stage_split deals next to layers: embedding, final norm, head. */
 #define TY_LAYOUT_MODULES 3
 
 /* Layers [first, first + count) of virtual stage s of `stages`. When they do not divide, stages 1,

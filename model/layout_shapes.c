@@ -143,7 +143,7 @@ static int check_list(const struct shapes *c, const char *key, const struct ty_u
     return 0;
 }
 
-/* What stages of different shape are not known beside. */
+/* What stages of different shape are not known next to. */
 static int check_beside(const struct shapes *c)
 {
     const struct ty_layout *l = c->layout;

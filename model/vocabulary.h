@@ -8,7 +8,7 @@
 
 #include "sim/core/program/vocabulary.h"
 
-/* Streams beside TY_STREAM_COMPUTE: id, name, thread id in traces, grain. Rows, columns and depth
+/* Streams next to TY_STREAM_COMPUTE: id, name, thread id in traces, grain. Rows, columns and depth
  * are those of a tensor group in more than one dimension. */
 #define TY_STREAMS(X)                                                                              \
     X(TENSOR, "tensor comm", 12, LAYER)                                                            \
@@ -39,7 +39,7 @@ enum ty_stream {
  *
  * Perfetto hashes each word to a hue (google/perfetto, ui/src/components/colorizer.ts): 126, 208,
  * 296, 328, 328 and 164 for computation; 44, 88, 304, 343, 264 for communication; 248 for a bubble.
- * The words of the two gradients are those whose hues, beside the green of a forward, stay apart
+ * The words of the two gradients are those whose hues, next to the green of a forward, stay apart
  * without one kind of cones: tests/cli/native.py computes it. */
 #define TY_CATEGORIES(X)                                                                           \
     X(FORWARD, "compute.forward", "thread_state_running", "forward", COMPUTE_FORWARD, false)       \

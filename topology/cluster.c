@@ -259,7 +259,7 @@ const struct ty_field ty_cluster_fields[] = {
              "communicator_memory times the communicators of the layout"),
     VALUE(fragmentation, overhead.fragmentation, RATIO, 0, 1, "4 %",
           "memory lost to fragmentation and workspaces, as share of the model's bytes"),
-    /* What is beside the GPUs matters to a layout that keeps something there. */
+    /* What is off the GPUs matters to a layout that keeps something there. */
     ROW_AT("host", host.memory, QUANTITY, .inner = "memory", .dim = TY_DIM_BYTES, .min = 1e6,
            .max = 1e16, .fallback = "1 TB", .doc = "memory of a node, bytes"),
     VALUE(host.bandwidth, host.bandwidth, BYTES_PER_S, 1e6, 1e15, "400 GB/s",

@@ -1,6 +1,6 @@
 /* cluster.h - the machine as data: GPUs, the links between them, and how well they do in practice.
  *
- * Filled from the `cluster` section: a cluster preset names a GPU preset, keys beside the preset
+ * Filled from the `cluster` section: a cluster preset names a GPU preset, keys next to the preset
  * override either. Every member is a key of the section (ty_cluster_fields). All bandwidths are per
  * direction. Members that say "auto" may be left out: ty_cluster_check derives them. */
 #ifndef TY_TOPOLOGY_CLUSTER_H
@@ -93,7 +93,7 @@ struct ty_nvlink {
     double gather_latency;   /* s, fixed part of the other collectives inside a node */
     double step;             /* s per ring step inside a node: all but that all-reduce */
     double tree_step;        /* s per link of a tree inside a node */
-    double overlap_slowdown; /* share of its speed that computation loses beside a collective */
+    double overlap_slowdown; /* share of its speed that computation loses during a collective */
 };
 
 /* Sums in the switch inside a node. */
@@ -138,7 +138,7 @@ struct ty_collectives {
     double phase_overlap; /* share of the shorter phases of a hierarchical collective or an
                            * all-to-all that hides behind the longest one */
     double exchange_efficiency; /* of a dispatch or combine by node, share of what others reach */
-    double exchange_slowdown;   /* share of its speed that a dispatch or combine loses beside
+    double exchange_slowdown;   /* share of its speed that a dispatch or combine loses next to
                                * computation */
     /* Logs of nccl-tests, and what the loader of the run file made of them; NULL: none. */
     struct ty_string_list measured_files;
@@ -153,7 +153,7 @@ struct ty_overhead {
     double fragmentation; /* share of the model's bytes: allocator, workspaces */
 };
 
-/* What a node has beside its GPUs, and how they reach it (topology/fabric/tiers.h). */
+/* What a node has off its GPUs, and how they reach it (topology/fabric/tiers.h). */
 struct ty_host {
     double memory;          /* B */
     double bandwidth;       /* B/s of that memory, reads and writes together, all sockets */

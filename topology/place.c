@@ -231,7 +231,7 @@ static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t t
     return reach;
 }
 
-/* Groups beside this one on its fullest node, itself included; all groups are counted. */
+/* Groups next to this one on its fullest node, itself included; all groups are counted. */
 static uint32_t groups_on_node(const struct ty_grid *grid, unsigned dims, uint32_t first,
                                const struct ty_reach *reach, const struct tally *node)
 {

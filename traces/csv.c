@@ -2,7 +2,7 @@
  *
  * Rank by rank in display order, then in issue order. Detail does not matter; the window does:
  * tasks outside are left out, those across its border are whole, so that their bytes and FLOPs are
- * of the time beside them. Empty cells mean "none". A rank that could not finish ends with a row
+ * of the time next to them. Empty cells mean "none". A rank that could not finish ends with a row
  * named "deadlock": what it stands at. */
 #include <stdio.h>
 

@@ -249,8 +249,9 @@ static uint32_t feed_forward(struct ty_block_maker *b)
     return second;
 }
 
-/* The MLP beside attention, and the norm of its own where it has one. Without, both read the result
- * of norm `first`: it is gathered once, and its gradient reduced once. Returns the MLP's first. */
+/* The MLP next to attention, and the norm of its own where it has one. Without, both read the
+ * result of norm `first`: it is gathered once, and its gradient reduced once. Returns the MLP's
+ * first. */
 static uint32_t mlp_beside(struct ty_block_maker *b, uint32_t first)
 {
     const bool apart = ty_arch_norms(b->arch) > 1;

@@ -120,7 +120,7 @@ enum ty_comm_place {
     TY_AFTER_FORWARD,
     TY_BEFORE_DGRAD,
     TY_AFTER_DGRAD,
-    TY_BEFORE_WGRAD, /* beside the input gradient */
+    TY_BEFORE_WGRAD, /* next to the input gradient */
     TY_N_COMM_PLACES
 };
 #define TY_PLACE_COMMS 4u
@@ -139,7 +139,7 @@ enum ty_rows_role {
     TY_ROWS_HOME = 8
 };
 
-/* An operator in rounds: each has a share of the work, and beside it what the next one needs comes
+/* An operator in rounds: each has a share of the work, and next to it what the next one needs comes
  * from a neighbour in a ring. Going backward the first message is smaller, and the last one brings
  * home what the first has sent. */
 struct ty_op_rounds {
@@ -214,7 +214,7 @@ struct ty_unit_op {
     bool routed;        /* its work grows with what routing brings to the rank's experts */
     uint8_t rows;       /* enum ty_rows_role */
     double host_s;      /* its forward waits so long for a host of host_speed 1 */
-    bool overlaps_comm; /* runs beside the collectives issued before it: what comes after it waits
+    bool overlaps_comm; /* runs during the collectives issued before it: what comes after it waits
                          * for what they bring */
     struct ty_op_comms comms[TY_N_COMM_PLACES];
     struct ty_op_rounds rounds;
@@ -268,7 +268,7 @@ struct ty_unit_ops {
 struct ty_units {
     struct ty_shard shard;
     struct ty_unit_ops kind[TY_N_UNIT_KINDS];
-    bool stashed; /* what they keep from forward to backward waits beside the GPU */
+    bool stashed; /* what they keep from forward to backward waits off the GPU */
 };
 void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
                     const struct ty_layout *layout, const struct ty_parallel *const *kinds);
@@ -368,7 +368,7 @@ struct ty_layer_costs ty_layer_mean(const struct ty_units *units, const struct t
 /* Seconds of the collectives of a unit, by operator. */
 struct ty_unit_waits {
     double seconds[TY_UNIT_OPS][TY_N_COMM_PLACES];
-    double steps[TY_UNIT_OPS][TY_WGRAD + 1]; /* beside products in steps or pieces */
+    double steps[TY_UNIT_OPS][TY_WGRAD + 1]; /* next to products in steps or pieces */
 };
 
 /* reach: of the groups that are there. */

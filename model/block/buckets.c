@@ -183,7 +183,7 @@ static double second_params(const struct stages *s)
     return second;
 }
 
-/* Gradients that are made, and reduced beside that: of neighbouring buckets, most bytes. */
+/* Gradients that are made, and reduced next to that: of neighbouring buckets, most bytes. */
 struct neighbours {
     double made_B, reduced_B; /* of a parameter */
     double before;            /* parameters of the bucket before */

@@ -9,8 +9,8 @@
  *
  * The first puts rows in the order of experts on the rank that they come from, and of those that
  * arrive again, as they come source by source; the others when they have arrived. Shared experts
- * come before the router or, with framework.shared_overlap, one half beside dispatch, the other
- * beside combine. They are a tensor-parallel MLP, while a tensor rank routes its own tokens: sums
+ * come before the router or, with framework.shared_overlap, one half during dispatch, the other
+ * next to combine. They are a tensor-parallel MLP, while a tensor rank routes its own tokens: sums
  * of attention are scattered, and not gathered again.
  *
  * Kept, e bytes an element: scores of the router 4 E of a token; of a row what the first product
@@ -91,7 +91,7 @@ static void shared_down(const struct ty_block_maker *b, struct ty_unit_op *op)
     op->row = true;
     ty_block_linear(b, op, f, out, 1);
     ty_block_weight(op, "shared down", f * h + bias);
-    if (b->arch->shared_gate) { /* one column: nothing beside the products */
+    if (b->arch->shared_gate) { /* one column: nothing next to the products */
         ty_block_whole_weight(op, "shared scale", h);
     }
 }
@@ -118,7 +118,7 @@ static void shared(struct ty_block_maker *b)
     }
 }
 
-/* One half beside dispatch, the other beside combine. */
+/* One half during dispatch, the other next to combine. */
 static uint32_t shared_up_beside(struct ty_block_maker *b)
 {
     if (b->arch->shared_ffn > 0 && b->layout->framework.shared_overlap) {

@@ -3,12 +3,12 @@
  * The host launches kernels and collectives one after the other and runs ahead of the GPU; where it
  * needs longer, the GPU waits for it. A pass through a layer then lasts as long as its launches:
  * max(GPU, floor), never the sum. It is drawn with longer kernels, all by one factor s; collectives
- * stay what they are, and what of them is seen depends on the kernels beside them. Seconds of a
+ * stay what they are, and what of them is seen depends on the kernels next to them. Seconds of a
  * layer are so a convex function of s in straight pieces, fixed + kernels x s:
  *
  *     floor  - - - - - - - - - x
  *                          . '
- *                      . '          a collective longer than the kernel beside it is fixed,
+ *                      . '          a collective longer than the kernel next to it is fixed,
  *              _ . - '              behind a longer kernel it is not seen
  *        1 ----------------- s --
  *
@@ -32,7 +32,7 @@
 #define FUSED_LAUNCHES   2.0
 
 /* Seconds that a call of a collective keeps a layer. Where passes are woven, exchanges run under
- * the other half of a pair, and take what it loses beside them. */
+ * the other half of a pair, and take what it loses next to them. */
 static double kept_by(const struct ty_layout *layout, const struct ty_cluster *cluster,
                       const struct ty_op_comm *comm, const struct ty_reach *reach)
 {
@@ -45,7 +45,7 @@ static double kept_by(const struct ty_layout *layout, const struct ty_cluster *c
     return ty_op_comm_seconds(cluster, &beside, reach) * slows / (1 - slows);
 }
 
-/* Seconds of what goes on beside a step: blocks come, and sums leave, on streams of their own. */
+/* Seconds of what goes on during a step: blocks come, and sums leave, on streams of their own. */
 static double beside_step(const struct ty_cluster *cluster, const struct ty_op_steps *steps,
                           enum ty_direction pass,
                           const struct ty_reach *const reach[TY_N_COMM_GROUPS])
@@ -115,8 +115,8 @@ static void beside(struct line *line, double s, double kernel, double wait)
     in_turn(line, covers ? kernel : 0, covers ? 0 : wait);
 }
 
-/* An operator, `all` seconds of it, and what comes or leaves beside its steps or its pieces. Of
- * pieces with longer copies between them one is seen; the others run beside these. */
+/* An operator, `all` seconds of it, and what comes or leaves next to its steps or its pieces. Of
+ * pieces with longer copies between them one is seen; the others run during these. */
 static void at_work(struct line *line, double s, const struct ty_unit_op *op, double all,
                     const struct ty_cost *piece, double wait)
 {
@@ -129,7 +129,7 @@ static void at_work(struct line *line, double s, const struct ty_unit_op *op, do
     in_turn(line, covers ? all : all - others, covers ? 0 : wait);
 }
 
-/* Whether an operator runs beside what comes after its neighbour. */
+/* Whether an operator runs during what comes after its neighbour. */
 static bool is_beside(const struct pass *p, uint32_t i)
 {
     return i < p->unit->n && p->unit->op[i].overlaps_comm;
@@ -151,7 +151,7 @@ static struct line forward(const struct pass *p, double s)
     return line;
 }
 
-/* Whether the weight gradient runs beside what comes after the input gradient. */
+/* Whether the weight gradient runs during what comes after the input gradient. */
 static bool hides_reduction(const struct pass *p, uint32_t i)
 {
     const struct ty_unit_op *op = &p->unit->op[i];
@@ -166,7 +166,7 @@ static struct line backward(const struct pass *p, double s)
         const struct ty_op_costs *cost = &p->costs->op[i];
         const double *wait = p->waits->seconds[i];
         in_turn(&line, 0, wait[TY_BEFORE_DGRAD]);
-        if (is_beside(p, i)) { /* its kernels are beside what comes after the operator behind it */
+        if (is_beside(p, i)) { /* its kernels are next to what comes after the operator behind it */
             in_turn(&line, 0, wait[TY_AFTER_DGRAD]);
             continue;
         }
@@ -187,7 +187,7 @@ static struct line backward(const struct pass *p, double s)
     return line;
 }
 
-/* The two passes of a split backward: nothing is left to run beside a collective but steps. */
+/* The two passes of a split backward: nothing is left to run during a collective but steps. */
 static struct line input(const struct pass *p, double s)
 {
     struct line line = {0, 0};

@@ -54,7 +54,7 @@ struct ty_output_bytes {
 };
 struct ty_output_bytes ty_block_output_bytes(const struct ty_block_maker *b);
 
-/* Whether products run beside what is gathered and scattered of tokens: each is an operator of its
+/* Whether products run during what is gathered and scattered of tokens: each is an operator of its
  * own then. */
 bool ty_block_overlaps_products(const struct ty_block_maker *b);
 

@@ -60,7 +60,7 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
     };
 }
 
-/* ---- beside the GPU ---- */
+/* ---- next to the GPU ---- */
 
 static struct ty_state_bytes *tier_of(struct ty_away_bytes *away, int home)
 {

@@ -16,7 +16,7 @@ struct ty_state_bytes {
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params,
                                        double experts);
 
-/* Of the same, what a rank keeps beside its GPU, in the memory of its node and on its drives
+/* Of the same, what a rank keeps next to its GPU, in the memory of its node and on its drives
  * (layout.offload): 16-bit weights and gradients, and the optimizer's state. */
 struct ty_away_bytes {
     struct ty_state_bytes host, nvme;

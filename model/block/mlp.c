@@ -73,7 +73,7 @@ static void tensors(const struct ty_block_maker *b, const struct places *at)
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "gradients in the MLP", (gate ? 3 : 2) * inner);
 }
 
-/* On a grid of ranks, or beside what is gathered and scattered, every product is an operator: `n`
+/* On a grid of ranks, or next to what is gathered and scattered, every product is an operator: `n`
  * of them, with one input. */
 static struct ty_unit_op *product(struct ty_block_maker *b, const char *const name[3], double in,
                                   const double *out, uint32_t n)

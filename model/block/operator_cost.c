@@ -1,7 +1,7 @@
 /* operator_cost.c - the model's own time of one kernel of a table of operators.
  *
- * What stands beside a measured row when the model is fitted to it. The kernel is put together from
- * the row alone, on one GPU: what a row has no column for (dropout, the speed of a framework's
+ * What stands next to a measured row when the model is fitted to it. The kernel is put together
+ * from the row alone, on one GPU: what a row has no column for (dropout, the speed of a framework's
  * norms, the kernel where a row stands for all) is as in the run the table is meant for. */
 #include <math.h>
 

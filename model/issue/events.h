@@ -32,7 +32,7 @@ enum ty_event {
     TY_EVENT_GRADS_ROW, /* weight gradients are summed up in rows, columns and depth */
     TY_EVENT_GRADS_COLUMN = TY_EVENT_EXPERT,
     TY_EVENT_GRADS_DEPTH = TY_EVENT_REGATHER,
-    /* Nor do those whose activations wait beside the GPU, where tensor groups have one dimension:
+    /* Nor do those whose activations wait off the GPU, where tensor groups have one dimension:
      * what even and odd units keep has left, or is back */
     TY_EVENT_STASHED = TY_EVENT_HALF,
     TY_EVENT_STASHED_ODD,

@@ -427,9 +427,10 @@ static struct ty_cost attention_cost(const struct ty_gpu *gpu, const struct ty_k
  * Implementations range from 6 (fused) to 24 in all. */
 #define LOSS_FORWARD_B  14.0
 #define LOSS_BACKWARD_B 8.0
-/* Of torch.nn.functional.cross_entropy on a 32-bit copy, and an arg-max for the accuracy beside it.
- * Forward: the copy (2 read, 4 written), log_softmax (4, 4), arg-max (2). Backward: the gradient of
- * nll_loss (4 written), that of log_softmax (8 read, 4 written), the cast to 16 bit (4, 2). */
+/* Of torch.nn.functional.cross_entropy on a 32-bit copy, and an arg-max for the accuracy next to
+ * it. Forward: the copy (2 read, 4 written), log_softmax (4, 4), arg-max (2). Backward: the
+ * gradient of nll_loss (4 written), that of log_softmax (8 read, 4 written), the cast to 16 bit
+ * (4, 2). */
 #define LOSS_UNFUSED_FORWARD_B  16.0
 #define LOSS_UNFUSED_BACKWARD_B 22.0
 /* Bytes per element of a merge, besides reading the partial result. In one kernel a 32-bit sum is

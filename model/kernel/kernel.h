@@ -67,7 +67,7 @@ struct ty_attention_core {
     double window;            /* keys that a query sees; 0: all before it */
     bool full;                /* flash kernels compute the masked half too */
     bool narrow;              /* unfused: the softmax is in the type of the scores, not in 32 bit */
-    bool unmasked; /* every query sees every key: a part of a sequence beside another one */
+    bool unmasked; /* every query sees every key: a part of a sequence next to another one */
 };
 
 struct ty_update {

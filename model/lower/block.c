@@ -14,7 +14,7 @@
  *     compute         F1       F2       F3   |  B4           B3           B2
  *
  * ZeRO-3 gathers the parameters of a unit while units before it compute: `prefetch` gathers are in
- * flight or unused beside the unit at work. A gather is issued when a unit begins and waits until
+ * flight or unused next to the unit at work. A gather is issued when a unit begins and waits until
  * everything before that unit has been computed, so that no more than 1 + prefetch units exist
  * whole. One reduction may be under way while the next unit computes; then the computation waits,
  * because gradients would pile up (as PyTorch FSDP2 does, FSDPParamGroup.post_backward; of ZeRO-2

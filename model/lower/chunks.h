@@ -22,7 +22,7 @@ struct ty_lower_brought {
 };
 
 struct ty_lower_chunks {
-    double spare_B;                    /* room for states that stay, beside all parameters */
+    double spare_B;                    /* room for states that stay, next to all parameters */
     bool updates;                      /* there are such: the GPU updates them */
     bool spills;                       /* gradients of some go on to drives */
     const bool **miss;                 /* [passes of a step]: what each has to bring; NULL: all */

@@ -72,9 +72,9 @@ struct ty_unit {
     enum ty_unit_kind kind;
     uint16_t layer;                     /* of layers: global number; else TY_NONE */
     uint16_t gather, gather_experts;    /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
-    uint16_t stash, stow, recall, back; /* of what it keeps, where that waits beside the GPU */
-    uint16_t read, fetch; /* of parameters that live beside the GPU: from a drive, to the GPU */
-    bool stays;           /* gemini: none of it ever leaves the GPU */
+    uint16_t stash, stow, recall, back; /* of what it keeps, where that waits off the GPU */
+    uint16_t read, fetch;        /* of parameters that live off the GPU: from a drive, to the GPU */
+    bool stays;                  /* gemini: none of it ever leaves the GPU */
     struct ty_unit_part part[2]; /* [n_parts] in forward order */
     uint32_t n_parts;
     const struct ty_routed_kinds *routed; /* NULL: kinds of its like */
@@ -205,7 +205,7 @@ struct ty_lower_links {
 struct ty_lower_gpus {
     struct ty_gpu_mix *mix; /* [n] */
     uint32_t n;
-    uint32_t first_slowed; /* kinds from here on may be of computation beside collectives */
+    uint32_t first_slowed; /* kinds from here on may be of computation during collectives */
     uint16_t slowed_by_overlap[64]; /* by what they are made of, the last of such; 0: none */
 };
 
@@ -381,7 +381,7 @@ void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
 void ty_lower_regain_bucket(struct ty_lowering *l, const struct ty_grad_bucket *bucket,
                             uint16_t layer);
 
-/* overlap.c: slows the computations of finished blocks, issued in this order, that run beside
+/* overlap.c: slows the computations of finished blocks, issued in this order, that run during
  * collectives. */
 void ty_lower_overlap(struct ty_lowering *l, const uint32_t *block, uint32_t n);
 

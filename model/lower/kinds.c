@@ -125,7 +125,7 @@ struct comm {
     const struct ty_collective *collective; /* NULL: a message */
 };
 
-/* What computation beside a collective loses. */
+/* What computation during a collective loses. */
 static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind,
                     const struct ty_collective *c)
 {

@@ -25,7 +25,7 @@ struct ty_lower_size {
     bool flows; /* links are used */
 };
 
-/* layout.offload gemini: bytes that a rank has for what may live beside its GPU: of its GPU, of the
+/* layout.offload gemini: bytes that a rank has for what may live off its GPU: of its GPU, of the
  * memory of its node. */
 struct ty_lower_room {
     double gpu_B, host_B;
@@ -39,7 +39,7 @@ struct ty_lower_input {
     const struct ty_sched_options *schedule;
     const struct ty_token_routing *routing; /* NULL: balanced */
     uint32_t steps;
-    bool tiers; /* links lead to what is beside GPUs: somebody keeps something there */
+    bool tiers; /* links lead to what is off GPUs: somebody keeps something there */
     const struct ty_lower_room *room; /* [pipeline] of a rank of each stage; NULL: nothing on the
                                        * GPU, everything in the node's memory (a warm-up) */
     bool messages; /* collectives are played message by message where they can be */
@@ -85,7 +85,7 @@ struct ty_stage_plan {
     double whole;           /* and those that every tensor rank has */
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
     double buffers_B;
-    struct ty_away_bytes away; /* beside the GPU, of a rank; */
+    struct ty_away_bytes away; /* next to the GPU, of a rank; */
     double pinned_B;           /* and buffers on the way there; */
     double stashed_B;          /* activations at the fullest moment */
 };

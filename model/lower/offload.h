@@ -1,4 +1,4 @@
-/* offload.h - what lives beside the GPU becomes operations: what moves it, and when. */
+/* offload.h - what lives off the GPU becomes operations: what moves it, and when. */
 #ifndef TY_MODEL_LOWER_OFFLOAD_H
 #define TY_MODEL_LOWER_OFFLOAD_H
 
@@ -41,7 +41,7 @@ void ty_lower_join(struct ty_lowering *l, uint8_t stream, uint8_t record, const 
 /* flows.c: what each member takes of the links meanwhile, into kind->first_flow. */
 void ty_lower_tier_flows(struct ty_lowering *l, struct ty_kind *kind, struct ty_tier_move move);
 
-/* offload/states.c: what lives beside the GPU. Kinds of a bucket, and of a unit's parameters. */
+/* offload/states.c: what lives off the GPU. Kinds of a bucket, and of a unit's parameters. */
 void ty_lower_offload_bucket(struct ty_lowering *l, struct ty_grad_bucket *bucket);
 void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit);
 /* What a bucket keeps on drives: of its optimizer's state, its gradients, its parameters. */
@@ -57,7 +57,7 @@ double ty_lower_pinned(const struct ty_lowering *l, const struct ty_homes *home,
 void ty_lower_stash_room(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u);
 void ty_lower_stash_kept(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u);
 void ty_lower_bring_back(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u);
-/* Of two units, on the GPU; and the most that a rank has beside it, of passes [n]. */
+/* Of two units, on the GPU; and the most that a rank has next to it, of passes [n]. */
 double ty_lower_stash_buffers(const struct ty_lowering *l, const struct ty_vstage *const *v,
                               uint32_t n);
 double ty_lower_stashed(const struct ty_lowering *l, const struct ty_pass *pass, uint32_t n);
@@ -78,7 +78,7 @@ uint8_t ty_lower_fetch(struct ty_lowering *l, const struct ty_block_want *want, 
                        uint8_t record);
 /* The host's share of the update of these stages. */
 void ty_lower_update(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
-/* Whether it is that of the step before, and runs beside this one. */
+/* Whether it is that of the step before, and runs during this one. */
 bool ty_lower_is_delayed(const struct ty_lowering *l);
 
 /* offload/gemini.c: of a rank with such stages; whether its next unit, whose shard has so many

@@ -2,8 +2,8 @@
  *
  * A collective is kernels too: they hold SMs and move memory while they run. Every block (of a
  * woven pair all its pieces in turn) is played once, alone, as an executor would (rows.h, of one
- * member), and each computation loses, for the time it has a collective beside it, the share of its
- * speed that the collective's kind says:
+ * member), and each computation loses, for the time it has a collective next to it, the share of
+ * its speed that the collective's kind says:
  *
  *     compute     |  wgrad 1000 us  |             |  wgrad 1000 us + 110 us  |
  *     tensor comm |all-reduce 500 us|      ->     |all-reduce 500 us|
@@ -21,7 +21,7 @@
 
 struct span {
     ty_ps start, end;
-    double lost;   /* seconds of computation lost per second beside it */
+    double lost;   /* seconds of computation lost per second next to it */
     uint32_t next; /* on the same stream, so later */
 };
 
@@ -72,7 +72,7 @@ static void add_span(struct overlap *play, uint8_t stream, ty_ps start, ty_ps en
     play->last[stream] = i;
 }
 
-/* Time that a computation from `start` for `dur` loses; never more than if it were beside one
+/* Time that a computation from `start` for `dur` loses; never more than if it were next to one
  * collective all along. Computations come in order of time, so what has ended is passed for good,
  * and what begins later ends the look at a stream. */
 static ty_ps lost(struct overlap *play, ty_ps start, ty_ps dur)

@@ -48,7 +48,7 @@ static uint32_t piece(const struct ty_lower_pair *pair, uint32_t k, int *half)
     return k - both;
 }
 
-/* Computation beside collectives of both halves is slower. */
+/* Computation during collectives of both halves is slower. */
 static void slow(struct ty_lowering *l, const struct ty_lower_pair *pair)
 {
     const uint32_t n = pair->n[FORWARD] + pair->n[BACKWARD];

@@ -46,7 +46,7 @@ static char *slots_name(const struct ty_slots *slots, uint32_t rank, uint32_t i,
 
 /* ---- sizes and placement, from who holds which stage ---- */
 
-/* Every number that occurs must have all smaller ones beside it: a gap is a misprint or a missing
+/* Every number that occurs must have all smaller ones next to it: a gap is a misprint or a missing
  * piece, and is named by the number that is too high. The holder of a stage is the rank that most
  * of its atoms are on (Boyer and Moore's majority vote, one pass, no table of ranks by stages); a
  * single atom that strayed is left to ty_slots_check. Of the placements that trainyard knows, the
@@ -655,7 +655,7 @@ static void enter_all(struct ty_slots_index *index, enum ty_sched_placement plac
 
 /* ---- pieces ---- */
 
-/* Reports what a piece lacks, or has beside a full backward. True: it is complete. */
+/* Reports what a piece lacks, or has next to a full backward. True: it is complete. */
 static bool check_complete(struct ty_slots_index *index, const struct ty_slots_piece *piece,
                            const struct ty_slot *slot)
 {
@@ -683,7 +683,7 @@ static bool check_complete(struct ty_slots_index *index, const struct ty_slots_p
     return piece->forward != 0 && piece->backward != 0;
 }
 
-/* W beside I, and none beside B. */
+/* W next to I, and none next to B. */
 static void check_weight(struct ty_slots_index *index, const struct ty_slots_piece *piece,
                          uint32_t rank)
 {

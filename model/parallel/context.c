@@ -16,7 +16,8 @@
  *     hybrid      ulysses among neighbours, zigzag among such groups (Fang and Zhao 2024, USP)
  *
  * A partial output is merged into what came before it: elementwise work of each round but the
- * first. Messages run beside the work of a round, collectives of the other kinds beside nothing. */
+ * first. Messages run during the work of a round, collectives of the other kinds next to
+ * nothing. */
 #include <math.h>
 
 #include "model/block/maker.h"

@@ -26,7 +26,7 @@ struct expert_check {
     struct ty_err *err;
 };
 
-/* Degrees that divide `whole` and leave whole groups in a stage beside `other`, the degree of the
+/* Degrees that divide `whole` and leave whole groups in a stage next to `other`, the degree of the
  * other kind. */
 static struct ty_numbers candidates(const struct expert_check *c, uint32_t whole, uint32_t other)
 {
@@ -50,7 +50,7 @@ static int check_dense(const struct expert_check *c)
                                   (unsigned)n);
 }
 
-/* What a degree has beside it: the other one, or nothing where that fits no stage itself. */
+/* What a degree has next to it: the other one, or nothing where that fits no stage itself. */
 static uint32_t beside(const struct expert_check *c, uint32_t other)
 {
     return c->stage % other == 0 ? other : 1;

@@ -1,16 +1,16 @@
-/* pieces.c - products of sequence parallelism in pieces, beside what is gathered and scattered.
+/* pieces.c - products of sequence parallelism in pieces, next to what is gathered and scattered.
  *
  * Of n tensor ranks each has a share of the tokens. A column-parallel product begins with its own,
  * and while a piece runs the share of another rank comes for the next; a row-parallel one ends with
  * its own, and while a piece runs what the one before gave for another rank leaves. Going backward
  * the gradients of row-parallel results come like inputs; those that column-parallel products
- * scatter have the weight gradient to run beside, and inputs that are gathered again for that the
+ * scatter have the weight gradient to run during, and inputs that are gathered again for that the
  * input gradient (issue/unit.c). So do MegaScale (Jiang et al. 2024, section 3.2), Megatron-LM's
  * --tp-comm-overlap and PyTorch's asynchronous tensor parallelism; which passes the latter two take
  * by default is from memory.
  *
  * A share goes by copy engines at the rate of a message, nvlink_p2p_efficiency, behind
- * nvlink_p2p_latency, and computation beside it loses nothing (guess: it takes no multiprocessors,
+ * nvlink_p2p_latency, and computation during it loses nothing (guess: it takes no multiprocessors,
  * and products leave it the memory). What is lost are whole tiles: a piece has 1/n of the rows. */
 #include "model/block/maker.h"
 

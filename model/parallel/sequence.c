@@ -2,7 +2,7 @@
  *
  * Outside the products tensor ranks share the tokens, too: sums of hidden states are scattered over
  * them, and gathered before the next product. The saved shard of an input is gathered again for the
- * weight gradient, beside the input gradient; without framework.regather_inputs it is kept
+ * weight gradient, next to the input gradient; without framework.regather_inputs it is kept
  * whole. */
 #include "model/block/maker.h"
 #include "model/check.h"

@@ -7,7 +7,7 @@
  * layer/parallel_3d/_operation.py, swap_in_out_group).
  *
  *     forward    gather X, gather W    product      scatter Y
- *     backward   gather dY    dX, scattered beside dW    dW, scattered until the end of the pass
+ *     backward   gather dY    dX, scattered next to dW    dW, scattered until the end of the pass
  *
  * Gathered X and W are kept; with layout.keep_gathered false they are gathered again. A norm sums
  * over the group that has its columns; its parameters and biases are whole on each. */

@@ -162,7 +162,7 @@ static void list_paired(char *buf, size_t size)
     }
 }
 
-/* Some schedules leave a forward beside each backward; without a pipeline all of the frame of 1F1B
+/* Some schedules leave a forward next to each backward; without a pipeline all of the frame of 1F1B
  * that work on whole sequences do. */
 static int check_pairs(const struct ty_sched_options *options, const struct ty_section *section,
                        const struct ty_sched_shape *shape, struct ty_err *err)

@@ -8,7 +8,7 @@
  * Rank r warms up with 2(p - r) - 1 forwards, as many as run until its first gradient arrives.
  * Then, while there are forwards, one input gradient (I), one forward, one weight gradient (W).
  * The last 2p - 1 micro-batches go faster through the last rank, which leaves out W: so rank r
- * leaves out W beside its last 2r forwards and runs these W at the very end, when nothing else
+ * leaves out W next to its last 2r forwards and runs these W at the very end, when nothing else
  * is left to do. Every rank works without a pause from its first forward on; the skew of p - 1
  * forwards between first and last rank stays in the makespan unless the optimizer step of a rank
  * waits for nobody.
@@ -16,7 +16,7 @@
  * limit of 2p micro-batches this order keeps. */
 #include "model/schedule/schedule.h"
 
-/* Whether rank r runs a weight gradient beside input gradient mb. */
+/* Whether rank r runs a weight gradient next to input gradient mb. */
 static bool weight_beside(const struct ty_sched_shape *shape, uint32_t r, uint32_t mb)
 {
     const uint32_t left = shape->m - mb; /* input gradients from this one on */

@@ -1,6 +1,6 @@
 /* collectives.c - collectives timed alone as observations: the sizes of nccl-tests logs.
  *
- * Each stands beside the model's time of that collective over as many ranks on as many nodes, by
+ * Each stands next to the model's time of that collective over as many ranks on as many nodes, by
  * the algorithm that cluster.collectives says, without `collective_derate`. */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* operators.c - kernels timed alone as observations: the rows of an operator table.
  *
- * Each stands beside the model's own time of that kernel, without `derate` and `gemm_sustained`,
+ * Each stands next to the model's own time of that kernel, without `derate` and `gemm_sustained`,
  * which are what a training step takes longer than its kernels alone. */
 #include <math.h>
 

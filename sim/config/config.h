@@ -86,7 +86,7 @@ struct ty_config {
     uint32_t n_jobs;
     bool shares;        /* other jobs have GPUs of the cluster; first_gpu: those from it on are */
     uint32_t first_gpu; /* free for a job that does not say where it sits */
-    bool tiers;         /* of another job: links lead beside GPUs, where some job keeps something */
+    bool tiers; /* of another job: links lead next to GPUs, where some job keeps something */
     struct ty_place job_at; /* of an entry of `jobs`: where it is; else line 0 */
     const uint32_t *seats;  /* [layout.n_gpus] GPUs it has, when it does */
     struct ty_doc *docs; /* [n_docs] the run file, then overlays, each stronger than those before */

@@ -271,7 +271,7 @@ static bool layout_stands(const struct ty_config *c)
            !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE];
 }
 
-/* What other sections may not say beside stages of different shape. */
+/* What other sections may not say next to stages of different shape. */
 static int check_unlike(const struct ty_config *c, struct ty_err *err)
 {
     const char *key = c->layout.stage_tensor.n > 0 ? "stage_tensor" : "stage_data";

@@ -65,7 +65,7 @@ static bool is_default(const struct ty_section *section, const struct ty_field *
     return strcmp(ty_field_format(section, field, value, sizeof(value)), field->fallback) == 0;
 }
 
-/* What is beside the GPUs of a node matters where something is kept there. */
+/* What is off the GPUs of a node matters where something is kept there. */
 static bool is_idle(const struct ty_config *config, const struct ty_section *section,
                     const struct ty_field *field)
 {

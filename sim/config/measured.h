@@ -1,4 +1,4 @@
-/* measured.h - files of measurements that a run file names, beside it. */
+/* measured.h - files of measurements that a run file names, next to it. */
 #ifndef TY_CONFIG_MEASURED_H
 #define TY_CONFIG_MEASURED_H
 

@@ -156,7 +156,7 @@ static void remark_sharding(struct ty_text *out, const struct ty_config *c)
     }
 }
 
-/* Shared experts that run beside exchanges, in a model that has none. */
+/* Shared experts that run during exchanges, in a model that has none. */
 static void remark_shared(struct ty_text *out, const struct ty_config *c)
 {
     const struct ty_section *s = &c->sections[TY_SECTION_FRAMEWORK];

@@ -169,7 +169,7 @@ static double recorded_flops(const struct ty_diff_side *side)
     return n_ranks > 0 ? r->product_flops / ((double)n_ranks * side->n_steps) : 0;
 }
 
-/* What a measured side worked on, as far as the runs beside it tell: tokens and MFU, or whose work
+/* What a measured side worked on, as far as the runs during it tell: tokens and MFU, or whose work
  * it is not. work.c */
 static void diff_assume_work(struct ty_diff *d, struct ty_diff_side *side)
 {

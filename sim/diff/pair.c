@@ -169,7 +169,7 @@ static void remark_experts(struct ty_diff_pair *pair, struct ty_arena *arena, in
            rc);
 }
 
-/* ---- measured beside simulated ---- */
+/* ---- measured next to simulated ---- */
 
 /* Whose work a profile is taken to do, or cannot have done. */
 static void remark_work_of(struct ty_diff_pair *pair, const struct ty_diff_side *side,

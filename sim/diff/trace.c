@@ -1,4 +1,4 @@
-/* trace.c - several runs as one timeline (sim/core/analyse/beside.h), for every trace format.
+/* trace.c - several runs as one timeline (sim/core/analyse/joined.h), for every trace format.
  *
  *     A rank 0   ########    run files' own jobs, all beginning at 0; ranks take turns: the first
  *     B rank 0   ######      that is shown of each run, the second of each, ...
@@ -11,7 +11,7 @@
 #include "sim/base/text.h"
 #include "sim/base/words.h"
 #include "sim/cli_api.h"
-#include "sim/core/analyse/beside.h"
+#include "sim/core/analyse/joined.h"
 #include "sim/diff/diff.h"
 #include "sim/draw/trace.h"
 #include "sim/run/figures.h"

@@ -24,7 +24,7 @@ struct ty_trace_figures {
 };
 
 /* trace_request.c: window, detail, arguments, arrows, counters, bubbles and style; what is not
- * asked for is as `defaults` says. Of --steps nothing but that there is no window beside it. */
+ * asked for is as `defaults` says. Of --steps nothing but that there is no window next to it. */
 int ty_trace_read_options(const struct ty_trace_options *options,
                           const struct ty_output_options *defaults, struct ty_trace *trace,
                           struct ty_err *err);

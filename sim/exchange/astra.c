@@ -1,4 +1,4 @@
-/* astra.c - what ASTRA-sim wants beside a trace: system, network, memory. All ranks hang on one
+/* astra.c - what ASTRA-sim wants next to a trace: system, network, memory. All ranks hang on one
  * switch, whose way there and back takes the latency of a message.
  *
  * Source: notes on astra-sim/astra-sim 518bd513: its analytical network (GB are 2^30 bytes,

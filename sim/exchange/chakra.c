@@ -1,10 +1,10 @@
 /* chakra.c - Chakra execution traces: one file a rank, for ASTRA-sim and whoever else reads them.
  *
  * A task is a node. A send-receive, which every member of a group does at once, is two. An
- * all-to-all of a part of the ranks is its messages, one send behind the other beside the receives:
- * ASTRA-sim has rings for such groups, which would hand every block from neighbour to neighbour.
- * Nodes are numbered by when they began, so that what one waits for has a smaller number and comes
- * before it:
+ * all-to-all of a part of the ranks is its messages, one send behind the other next to the
+ * receives: ASTRA-sim has rings for such groups, which would hand every block from neighbour to
+ * neighbour. Nodes are numbered by when they began, so that what one waits for has a smaller
+ * number and comes before it:
  *   data_deps  the task whose event it waits for
  *   ctrl_deps  the task before it on its stream; of a communication also that which began last
  *              before it. ASTRA-sim runs one communication of a rank at a time; in which order is

@@ -36,7 +36,7 @@ struct ty_export {
 int ty_export_open(const struct ty_export *x, struct ty_out *out, const char *name);
 int ty_export_close(struct ty_export *x, struct ty_out *out, int rc);
 
-/* What a format writes beside README.txt, which `about` goes into. */
+/* What a format writes next to README.txt, which `about` goes into. */
 struct ty_export_format {
     const char *name;
     bool all_ranks; /* its files are of all ranks, or of nobody */

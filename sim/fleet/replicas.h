@@ -36,7 +36,7 @@ struct ty_replicas_mean {
 
 /* `load`: restarts of replicas that are under way at a time, if none were away; `repairs`: nodes in
  * repair at a time. Each replica is away on its own, so that their number is binomial whatever the
- * distribution of restarts; nodes in repair are taken as Poisson's, beside it, though fewer fail
+ * distribution of restarts; nodes in repair are taken as Poisson's, next to it, though fewer fail
  * while replicas are away. */
 struct ty_replicas_mean ty_replicas_mean(const struct ty_replicas *replicas, double load,
                                          double repairs, uint32_t spares);

@@ -8,7 +8,7 @@
  *     rounds x (seconds of the longest stage) + (seconds of all stages, and between them)
  *
  * (Zheng et al., "Alpa", OSDI 2022, equation 2). A stage has room for as many micro-batches as it
- * and the stages behind it are: 1F1B. What is published of Alpa is held beside it
+ * and the stages behind it are: 1F1B. What is published of Alpa is held next to it
  * (test_alpa.c). */
 #ifndef TY_PLAN_CHAIN_H
 #define TY_PLAN_CHAIN_H

@@ -46,7 +46,7 @@ static double needed(const struct clock *c)
     return at;
 }
 
-/* Whether the next computation waits for nothing that is recorded behind the collectives beside it
+/* Whether the next computation waits for nothing that is recorded behind the collectives next to it
  * on their stream, or on another: then none of them begins before it. */
 static bool begins_first(const struct clock *c)
 {
@@ -59,11 +59,11 @@ static bool begins_first(const struct clock *c)
     return first;
 }
 
-/* A computation of `ps` from `start` on and the collectives beside it, none of which begins before
+/* A computation of `ps` from `start` on and the collectives next to it, none of which begins before
  * it, are both over by the time that their event stands for, as whoever waits for that waits for
- * the computation, too. With s lost beside them, D the time of the computation and T that of both,
- * D >= ps + s (beside + D - T) and T >= D, so that T >= ps + s beside, wherever they lie. Durations
- * are rounded twice. */
+ * the computation, too. With s lost during them, C their time, D the time of the computation and T
+ * that of both, D >= ps + s (C + D - T) and T >= D, so that T >= ps + s C, wherever they lie.
+ * Durations are rounded twice. */
 static void join(struct clock *c, double start, double ps)
 {
     const double end = start + ps + floor(c->play->slows * c->beside) - 2;

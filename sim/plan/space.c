@@ -127,7 +127,7 @@ static int give(struct ty_plan_axis *axis, uint32_t value, struct ty_arena *aren
 }
 
 /* Axes as the run file leaves them. A schedule of the user's own has a name and chunks; a scheme
- * and what lives beside the GPU are the run file's, or the usual ones, unless --over asks. */
+ * and what lives off the GPU are the run file's, or the usual ones, unless --over asks. */
 static int read_axes(struct ty_plan_space *space, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_config *base = space->base;

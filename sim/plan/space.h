@@ -61,7 +61,7 @@ static inline bool ty_plan_axis_is_rare(int axis)
     return axis == TY_PLAN_TENSOR_SCHEME || axis == TY_PLAN_TENSOR_DEPTH || axis == TY_PLAN_OFFLOAD;
 }
 
-/* Values as in a point. None: those that make sense beside the axes before, see walk.c. */
+/* Values as in a point. None: those that make sense next to the axes before, see walk.c. */
 struct ty_plan_axis {
     enum ty_section_index section;
     const char *key;

@@ -37,7 +37,7 @@ struct ty_unit_play {
     const struct ty_op_times *op;      /* [n] */
     const double (*comm)[TY_OP_COMMS]; /* [n] by slot */
     const struct ty_layout *layout;
-    double slows; /* share of its speed that computation beside a tensor collective loses */
+    double slows; /* share of its speed that computation during a tensor collective loses */
 };
 
 #endif

@@ -15,7 +15,7 @@ struct ty_plan_verdict {
     bool fits;
     bool
         whole_bill; /* peak_B is a lower bound: ask ty_run_fullest whether it really fits. What rows
-                      * above the mean need (run.routing), and what is kept beside the GPU, is
+                      * above the mean need (run.routing), and what is kept off the GPU, is
                       * known to a program only */
 };
 

@@ -1,5 +1,5 @@
 /* walk.c - the points of a space: nested loops over its axes, each with the values that make sense
- * beside those before.
+ * next to those before.
  *
  * Of an axis without values of its own these are
  *

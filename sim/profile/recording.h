@@ -15,7 +15,7 @@
 
 struct ty_profile;
 
-#define TY_REPLAY_ROWS 6u /* of a rank: computation, and five for what runs beside it */
+#define TY_REPLAY_ROWS 6u /* of a rank: computation, and five for what runs during it */
 
 struct ty_recording {
     struct ty_profile *profile;

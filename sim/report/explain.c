@@ -1,4 +1,4 @@
-/* explain.c - `trainyard explain`: where the time goes, formula beside simulation, whom the
+/* explain.c - `trainyard explain`: where the time goes, formula next to simulation, whom the
  * others wait for, what can be changed and what would help (explain_changes.c).
  *
  * Nothing here is modelled anew: pass times are read off the timeline, idle time comes from the

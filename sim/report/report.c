@@ -82,7 +82,7 @@ static void one_switch(struct tree *t, const struct ty_fabric_shape *s)
     t->depth++;
 }
 
-/* What lies beside the GPUs of a node. */
+/* What is off the GPUs of a node. */
 static void tiers(struct tree *t, const struct ty_fabric_shape *s, const struct ty_cluster *cluster)
 {
     const uint32_t of = cluster->host.gpus_per_link;

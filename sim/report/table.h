@@ -37,7 +37,7 @@ int ty_report_explain(const struct ty_run *run, struct ty_text *text, struct ty_
 int ty_report_layers(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 int ty_report_traffic(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
-/* tiers.c: what is kept beside the GPUs and whether it fits there; nothing where nothing is. */
+/* tiers.c: what is kept off the GPUs and whether it fits there; nothing where nothing is. */
 struct ty_bill;
 void ty_report_tiers_json(const struct ty_run *run, struct ty_json *json);
 

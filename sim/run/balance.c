@@ -1,10 +1,10 @@
 /* balance.c - see balance.h.
  *
- * Layers of a model are alike; what a stage takes beside them (embedding, logits) stays with it. So
- * the stage that takes least for a layer says what a layer takes, and the rest of each stage is its
- * own. Dealing every next layer to the rank that would then have least makes the largest load as
- * small as it can be, since all layers are equal; the later rank gets it where two have the same,
- * as it holds fewer activations. */
+ * Layers of a model are alike; what a stage takes next to them (embedding, logits) stays with it.
+ * So the stage that takes least for a layer says what a layer takes, and the rest of each stage is
+ * its own. Dealing every next layer to the rank that would then have least makes the largest load
+ * as small as it can be, since all layers are equal; the later rank gets it where two have the
+ * same, as it holds fewer activations. */
 #include "sim/run/balance.h"
 
 #include <math.h>

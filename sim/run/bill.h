@@ -72,7 +72,7 @@ uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out);
 /* Whether what a GPU needs, such as a bill's total_B, can be had from its capacity, and in words:
  * "fits", "tight", "does not fit". */
 enum ty_verdict ty_memory_verdict(double need_B, double capacity_B);
-/* That of a whole run, whose fullest GPU has this bill: what is beside the GPUs counts, too. */
+/* That of a whole run, whose fullest GPU has this bill: what is off the GPUs counts, too. */
 enum ty_verdict ty_run_verdict(const struct ty_run *run, const struct ty_bill *fullest);
 const char *ty_verdict_word(enum ty_verdict verdict);
 

@@ -31,7 +31,7 @@ struct ty_deal_kind {
 };
 
 struct ty_deal_stage {
-    double seconds; /* of what it has beside layers */
+    double seconds; /* of what it has next to layers */
     double room_B;  /* for layers */
     double held;    /* micro-batches that it keeps at its fullest moment, */
     double again;   /* and for which what came back stays: of split backwards */

@@ -333,7 +333,7 @@ static int compute_stats(struct ty_run *run, const struct ty_program *whole, uin
 }
 
 /* Figures of a timeline, of `whole` or its fold, or, NULL, of one that stands for the job; those of
- * one that halted serve its trace. Runs that are executed `beside` others leave the processors to
+ * one that halted serve its trace. Runs that are executed `next to` others leave the processors to
  * them. */
 static int finish(struct ty_run *run, const struct ty_program *whole, bool beside, int rc,
                   struct ty_err *err)
@@ -410,7 +410,7 @@ static int execute_all(struct ty_run *run, const char *name, struct ty_err *err)
     if (rc < 0) {
         return rc;
     }
-    begin(run); /* what an earlier execution holds is not beside this one */
+    begin(run); /* what an earlier execution holds is not next to this one */
     rc = ty_run_make_whole(run, err);
     rc = rc < 0 ? rc : check_memory(run, engine, false, err);
     return rc < 0 ? rc : execute_jobs(run, name, true, err);
@@ -463,7 +463,7 @@ static int execute_for_figures(struct ty_run *run, const char *name, struct ty_e
     if (rc < 0 || run->jobs != NULL || ty_run_schedule_fault(run, NULL) < 0) {
         return rc < 0 ? rc : execute_all(run, name, err);
     }
-    begin(run); /* what an earlier execution holds is not beside this one */
+    begin(run); /* what an earlier execution holds is not next to this one */
     rc = check_memory(run, engine, ty_program_folds(&run->lowered.program), err);
     rc = rc < 0 ? rc : execute_figures(run, name, true, err);
     run->execute_s = ty_wall_s() - t0;

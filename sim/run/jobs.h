@@ -29,10 +29,10 @@ struct ty_run_jobs {
     bool unshared;      /* nothing was shared because the user would not have it */
 };
 
-/* Whether a job of a run file keeps something beside its GPUs: links are those of all jobs. */
+/* Whether a job of a run file keeps something off its GPUs: links are those of all jobs. */
 bool ty_run_jobs_tiers(const struct ty_config *config);
 
-/* Plans the other jobs of run->config beside its own, which is planned: run->jobs. */
+/* Plans the other jobs of run->config next to its own, which is planned: run->jobs. */
 int ty_run_jobs_new(struct ty_run *run, struct ty_err *err);
 void ty_run_jobs_free(struct ty_run_jobs *jobs);
 

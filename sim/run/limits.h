@@ -2,7 +2,7 @@
  *
  * A run may take run.memory_limit, or else 80 % of what the machine lets this process have
  * (sim/base/machine.h). Bills are within a factor of 1.5 of what is taken then; docs/robustness.md
- * has them beside measurements. */
+ * has them next to measurements. */
 #ifndef TY_RUN_LIMITS_H
 #define TY_RUN_LIMITS_H
 
@@ -34,12 +34,12 @@ struct ty_limit_use {
     double held;    /* bytes that others hold */
 };
 
-/* Bytes of an execution beside the program: its timeline, and what executors and statistics need
+/* Bytes of an execution next to the program: its timeline, and what executors and statistics need
  * for a while. `plan` and `held` are not read. */
 double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *program,
                             const struct ty_limit_use *use);
 
-/* Whether there is memory for an execution and its program, beside what others hold. */
+/* Whether there is memory for an execution and its program, next to what others hold. */
 int ty_limit_check_program(const struct ty_config *config, const struct ty_program *program,
                            const struct ty_limit_use *use, struct ty_err *err);
 

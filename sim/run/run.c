@@ -109,7 +109,7 @@ static double columns_B(bool varies, bool links)
     return varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
 }
 
-/* What a report of a folded run keeps beside its columns: statistics of so many ranks. */
+/* What a report of a folded run keeps next to its columns: statistics of so many ranks. */
 static double report_B(bool links, double ops, double ranks)
 {
     return ranks * sizeof(struct ty_rank_stats) + (links ? REPORT_LINKS_B : REPORT_B) * ops;
@@ -356,7 +356,7 @@ int ty_run_link_load(const struct ty_run *run, const struct ty_link_load **load,
 /* Sums of many ranks are as exact as that. */
 #define ROUNDING 1e-9
 
-/* [stages] of layout.offload_room of the smallest GPU's memory what is left beside the peak of all
+/* [stages] of layout.offload_room of the smallest GPU's memory what is left next to the peak of all
  * that is no chunk, activations and buffers, which is what `warm` holds, planned without room; and
  * of the memory of nodes as much as anyone wants. NULL: no memory. */
 static struct ty_lower_room *run_spare_memory(const struct ty_run *warm, struct ty_arena *arena)

@@ -271,7 +271,7 @@ static void survey_channel(struct survey *s, uint32_t row, uint32_t from, uint32
     }
 }
 
-/* Each by itself, to what is beside it. */
+/* Each by itself, to what is next to it. */
 static void survey_local(struct survey *s, uint32_t row, uint32_t gang)
 {
     const struct ty_gang *g = &s->p->gangs[gang];

@@ -8,7 +8,7 @@
 struct ty_traffic_row {
     const char *group, *operation; /* "tp", "all-reduce" */
     double nvlink_B, net_B;
-    bool to_host; /* a rank by itself, to what is beside its GPU: nothing is sent to others */
+    bool to_host; /* a rank by itself, to what is off its GPU: nothing is sent to others */
 };
 #define TY_TRAFFIC_ROWS 64
 

@@ -36,7 +36,7 @@ struct ty_sched_summary {
  * says. Release in any case. */
 int ty_sched_run(struct ty_sched_run *run, const struct ty_schedule_options *options,
                  struct ty_err *err);
-/* The same of `name` beside others that do the same work: times are those of a whole stage, which
+/* The same of `name` with others that do the same work: times are those of a whole stage, which
  * this one works through in *pieces; stages are equal parts of the model. */
 int ty_sched_run_shared(struct ty_sched_run *run, const struct ty_schedule_options *options,
                         const char *name, double *pieces, struct ty_err *err);

@@ -163,7 +163,7 @@ static void sched_describe(const struct ty_sched_run *r, struct ty_text *t)
 
 /* ---- pictures ---- */
 
-/* "1f1b, p = 4, m = 8"; beside others, which have them, too, the name. */
+/* "1f1b, p = 4, m = 8"; with others, which have them, too, the name. */
 static void add_title(const struct ty_sched_run *r, bool alone, struct ty_text *out)
 {
     ty_text_add(out, "%s", r->name);

@@ -70,7 +70,7 @@ static int read_names(struct names *names, const char *list, bool many, struct t
                                       list);
 }
 
-/* The order of the user's own comes first: the page draws it, and others beside it. It goes by the
+/* The order of the user's own comes first: the page draws it, and others next to it. It goes by the
  * last part of its path. */
 static void put_names(struct ty_text *t, const struct names *names)
 {

@@ -1,5 +1,5 @@
 /* schemes.h - the ways to cut matrix products over the tensor ranks that a run has, each executed
- * beside it: in one dimension, with and without sequence parallelism, on a grid, on grids and on a
+ * during it: in one dimension, with and without sequence parallelism, on a grid, on grids and on a
  * cube, as far as the number of ranks allows. */
 #ifndef TY_SEARCH_SCHEMES_H
 #define TY_SEARCH_SCHEMES_H

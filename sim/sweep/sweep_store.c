@@ -332,7 +332,7 @@ static int add_other(struct ty_sweep_store *store, size_t *room, const char *pat
     return 0;
 }
 
-/* What other processes have or had beside PATH: in the order of the folder, as nothing depends on
+/* What other processes have or had next to PATH: in the order of the folder, as nothing depends on
  * it. */
 static int find_others(struct ty_sweep_store *store, struct ty_err *err)
 {

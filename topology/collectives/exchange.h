@@ -36,7 +36,7 @@ struct ty_exchange {
     double load;      /* what the busiest rank sends or receives over the mean; 0 and 1: balanced */
     double node_load; /* the same of the busiest node; 0: as `load` */
     uint32_t sms;     /* that its kernels take from computation; 0: what other collectives do */
-    bool overlapped;  /* computation runs beside it all along */
+    bool overlapped;  /* computation runs during it all along */
 };
 
 /* Copies of a token if it needs one for each of so many parts that has an expert of it: expected
@@ -54,8 +54,8 @@ double ty_exchange_bytes(const struct ty_exchange *exchange, uint32_t ranks);
 
 bool ty_exchange_is(const struct ty_exchange *a, const struct ty_exchange *b); /* the same */
 
-/* Share of its speed that computation beside it loses: the SMs that it takes; where the library's
- * are not known, as beside other collectives. */
+/* Share of its speed that computation during it loses: the SMs that it takes; where the library's
+ * are not known, as with other collectives. */
 double ty_exchange_slows(const struct ty_cluster *cluster, const struct ty_exchange *exchange,
                          bool between_nodes);
 

@@ -1,4 +1,4 @@
-/* ring_ll128.c - the same ring with a flag beside the data: less latency, less bandwidth.
+/* ring_ll128.c - the same ring with a flag next to the data: less latency, less bandwidth.
  *
  * NCCL's LL128 protocol sends 120 B of data with an 8 B flag and needs no fence, so that messages
  * of a few MiB arrive earlier than with the protocol of large ones. Inside a node that is measured

@@ -3,7 +3,7 @@
  *     NVLink   of each GPU       out, in          PCIe   of each group of GPUs   out, in
  *     NIC      of each node      out, in          leaf   of each leaf and spine  up, down
  *                                                 pod    of each pod             up, down
- * and, where something lives beside GPUs, the links of hosts and drives (tiers.h).
+ * and, where something lives off GPUs, the links of hosts and drives (tiers.h).
  *
  * Classes follow each other in that order, and so do numbers of links in a list of uses. Leafs are
  * counted block by block: leaf number = block x rails + rail, as in cluster.exceptions. */

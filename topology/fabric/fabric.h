@@ -94,8 +94,8 @@ struct ty_fabric {
     struct ty_fabric_scratch *scratch;
 };
 
-/* The links of a cluster; `nodes`: of so many of its nodes, which lie beside each other then, where
- * all share one block; 0: of all. `tiers`: with those to what is beside GPUs (tiers.h). Owned by
+/* The links of a cluster; `nodes`: of so many of its nodes, which lie next to each other then,
+ * where all share one block; 0: of all. `tiers`: with those to what is off GPUs (tiers.h). Owned by
  * the arena. TY_ELIMIT above 16 million links. */
 int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
                     const struct ty_fabric_options *options, uint32_t nodes, bool tiers,

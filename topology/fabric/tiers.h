@@ -1,4 +1,4 @@
-/* tiers.h - what is beside the GPUs of a node, and the links over which they share it.
+/* tiers.h - what is off the GPUs of a node, and the links over which they share it.
  *
  *      GPU GPU  GPU GPU   GPU GPU  GPU GPU
  *        \ /      \ /       \ /      \ /       host links, each of gpus_per_link GPUs: out (to the

@@ -268,7 +268,7 @@ static const struct collective *collective_of(const struct ty_kind *kind)
     return NULL;
 }
 
-/* What is done beside the GPU. Copies are what a profile of PyTorch calls them, the rest is work of
+/* What is done off the GPU. Copies are what a profile of PyTorch calls them, the rest is work of
  * the host: no kernel, so that nobody counts it as the GPU's. */
 static bool is_beside(const struct kineto *k, const struct ty_op *op)
 {

@@ -231,7 +231,7 @@ static int put_block(struct ty_gz *gz, int fd, const char *bytes, size_t n, bool
     gz->take += gz->n_threads == 0; /* threads that come later begin behind it */
     pthread_cond_signal(&gz->filled);
     pthread_mutex_unlock(&gz->lock);
-    /* with nobody beside us there is nothing to wait for */
+    /* with nobody next to us there is nothing to wait for */
     return gz->n_threads == 0 ? drain(gz, fd, stop) : 0;
 }
 

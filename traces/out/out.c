@@ -23,7 +23,7 @@ const char ty_digit_pairs[201] = "0001020304050607080910111213141516171819"
                                  "6061626364656667686970717273747576777879"
                                  "8081828384858687888990919293949596979899";
 
-#define TEMPORARY_TRIES 100u /* names tried beside the target; more means something is wrong */
+#define TEMPORARY_TRIES 100u /* names tried next to the target; more means something is wrong */
 
 /* ---- opening ---- */
 
@@ -37,7 +37,7 @@ static char *copy(const char *s)
     return c;
 }
 
-/* Opens a new file beside the target, readable like any file the user creates. 0 or an errno. */
+/* Opens a new file next to the target, readable like any file the user creates. 0 or an errno. */
 static int open_temporary(struct ty_out *out)
 {
     const size_t size = strlen(out->path) + 48;

@@ -1,6 +1,6 @@
 /* out.h - a buffered file that appears under its name only when it is whole.
  *
- * Writes go to a temporary name beside the target; commit renames, discard removes. A path ending
+ * Writes go to a temporary name next to the target; commit renames, discard removes. A path ending
  * in ".gz" is compressed (gz.c). "-" is standard
  * output; "null:" counts bytes and keeps none. What exists and is no regular file (a pipe,
  * /dev/null) is written to directly, never replaced. The put functions never fail: the first error

@@ -108,7 +108,7 @@ struct ty_trace {
     const struct ty_svg_panel
         *panels;       /* [n_panels] of a picture, one below the other; 0 of them: */
     uint32_t n_panels; /* the timeline is the only one */
-    const struct ty_trace_layers *layers; /* beside the memory of ranks; NULL: none */
+    const struct ty_trace_layers *layers; /* next to the memory of ranks; NULL: none */
     const double *capacity_B; /* memory by global rank; NULL: unknown, nothing is out of memory */
 };
 

@@ -410,7 +410,7 @@ void ty_svg_put_axis(struct ty_svg_page *page)
         char number[32];
         ty_snprintf(number, sizeof(number), "%.6g", (t.first + i) * t.step);
         const int32_t x = tick_x(page, &t, i), half = ty_svg_text_um(number, page->small) / 2;
-        /* the first and the last one may stand a little inside: beside them is a word, and
+        /* the first and the last one may stand a little inside: next to them is a word, and
          * nothing */
         const int32_t least = page->left - page->small * 5 / 10 + half, most = page->width - half;
         ty_svg_put_text(page,
@@ -469,7 +469,7 @@ static void put_entry(struct flow *f, uint32_t kind, const char *word)
     f->x += entry_width(page, kind, word);
 }
 
-/* Causes of idling: beside the phases where all fit, else on lines of their own. */
+/* Causes of idling: next to the phases where all fit, else on lines of their own. */
 static void put_causes(struct flow *f)
 {
     struct ty_svg_page *page = f->page;

@@ -26,7 +26,7 @@ struct ty_svg_page {
     int32_t font, small;       /* of titles and labels; of figures and the axis */
     int32_t thin;              /* what is thinner is merged */
     int32_t row, pitch;        /* height of a row; from row to row */
-    bool beside;               /* figures stand beside titles */
+    bool beside;               /* figures stand next to titles */
     int32_t y;                 /* what is above is written */
     struct ty_text *out;
 };

@@ -15,7 +15,7 @@
 #include "traces/view/axis.h"
 #include "traces/view/gantt_rows.h"
 
-#define FRAME 3u /* columns beside the label and the picture: a blank and two bars */
+#define FRAME 3u /* columns next to the label and the picture: a blank and two bars */
 
 struct picture {
     const struct ty_timeline *t;

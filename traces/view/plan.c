@@ -183,7 +183,7 @@ static void add_payload(struct builder *b, struct ty_view_slice *s, uint32_t k)
     }
 }
 
-/* Of what has no partner: its group in a measurement; else it moves things beside the GPU, which
+/* Of what has no partner: its group in a measurement; else it moves things next to the GPU, which
  * the row says, unless both ways are on it. */
 static void add_whereto(struct builder *b, struct ty_view_slice *s, uint32_t k)
 {

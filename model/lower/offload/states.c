@@ -1,4 +1,4 @@
-/* states.c - states that live beside the GPU: who moves what, and when.
+/* states.c - states that live off the GPU: who moves what, and when.
  *
  *     d2h     |      g4  g3  g2  g1                         gradients, as buckets are reduced
  *     compute | ... B4  B3  B2  B1
@@ -12,13 +12,13 @@
  *     nvme    | r4 r3    w4 r2    w3 r1    w2 w1
  *     host    |    A4       A3       A2 A1
  *
- * (Rajbhandari et al. 2021, section 5.2). Parameters that live beside the GPU come before every
+ * (Rajbhandari et al. 2021, section 5.2). Parameters that live off the GPU come before every
  * use, unit by unit: read from the drive, over the GPU's own PCIe link, and the shards of all ranks
- * by all-gather (section 6.1, bandwidth-centric partitioning); how far ahead is a matter of block.c.
- * A fetch waits for the whole update of the step before.
+ * by all-gather (section 6.1, bandwidth-centric partitioning); how far ahead is a matter of
+ * block.c. A fetch waits for the whole update of the step before.
  *
  * A delayed update (Ren et al. 2021, section 5.2) is issued at the beginning of the next step, and
- * runs beside all of it: what it brings is waited for at the beginning of the one after that. */
+ * runs during all of it: what it brings is waited for at the beginning of the one after that. */
 #include "model/lower/offload.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static uint32_t node_ranks(struct ty_lowering *l)
     return n;
 }
 
-/* Durations: alone, and beside the same of all ranks of the node, which divide what they share. */
+/* Durations: alone, and next to the same of all ranks of the node, which divide what they share. */
 static uint16_t add(struct ty_lowering *l, struct ty_kind *kind, struct ty_tier_move move,
                     double shared_Bps)
 {

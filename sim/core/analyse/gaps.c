@@ -392,7 +392,7 @@ static void find_lasts(const struct walk *w, struct lasts *lasts)
     }
 }
 
-/* From the last compute operation to the makespan: what is done beside the GPU, data communication
+/* From the last compute operation to the makespan: what is done off the GPU, data communication
  * that still runs, then nothing. */
 static void tail(struct walk *w, const struct lasts *lasts)
 {

@@ -48,7 +48,7 @@ static void advance(struct observer *e, uint32_t lane)
     }
 }
 
-/* What runs beside the compute stream at a time, the one that began first; NULL: nothing. *next is
+/* What runs during the compute stream at a time, the one that began first; NULL: nothing. *next is
  * when something else begins, if that is sooner. */
 static const struct cursor *running(struct observer *e, ty_ps now, ty_ps *next)
 {

@@ -210,7 +210,7 @@ static int keep_uses(struct finder *f, struct ty_arena *arena)
     return 0;
 }
 
-/* What has another time alone: computation that was found to run beside a collective, and
+/* What has another time alone: computation that was found to run during a collective, and
  * communication whose links are divided beforehand. */
 static void find_estimates(struct ty_contention *out, const struct ty_program *p)
 {

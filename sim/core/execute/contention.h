@@ -18,7 +18,7 @@ struct ty_contention {
     struct ty_use *uses;
     uint32_t max_flows; /* most flows on these links at a time, and uses of theirs */
     uint64_t max_uses;
-    bool gpus;      /* some computation runs beside a collective that slows it down */
+    bool gpus;      /* some computation runs during a collective that slows it down */
     bool scripts;   /* some collective is played message by message */
     bool estimates; /* some communication has less time alone than its duration, which divides links
                      * with others of its kind, whether they use them or not */
@@ -30,7 +30,7 @@ int ty_contention_find(struct ty_contention *out, const struct ty_program *progr
 
 /* Links that may be contended in a job of which the program is one of `times` parts that are alike:
  * *n_links of all of them, from `found` in this one, the first. A group with `spread` [n_groups]
- * has members in all parts and flows that members of the first begin: elsewhere they come beside
+ * has members in all parts and flows that members of the first begin: elsewhere they come next to
  * what else is on that stream of others. What it works in is the arena's. 0 or TY_ENOMEM. */
 int ty_contention_count(uint32_t *n_links, const struct ty_contention *found,
                         const struct ty_program *program, const bool *spread, uint32_t times,

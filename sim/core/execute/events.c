@@ -58,7 +58,7 @@ static void events_go_on(struct ty_events *q, struct ty_lane *l)
 /*
  *     all-reduce   |latency|==== full speed ====|== half ==|=== full ===|
  *     message                             |latency|===  half  ===|
- *     computation  |---- slower beside the collective ----------------------|-- full speed --|
+ *     computation  |---- slower next to the collective ----------------------|-- full speed --|
  *
  * A flow that meets nobody keeps the duration of its cost model to the picosecond: its work is then
  * a whole number below 2^53 and its speed is 1. */
@@ -85,8 +85,8 @@ static void set_speed(struct ty_events *q, uint32_t lane, double speed)
     ty_evq_set(&q->queue, lane, end_of(q, w));
 }
 
-/* Share of its speed that a rank's computation has left beside its collectives: the most disturbing
- * one counts. */
+/* Share of its speed that a rank's computation has left next to its collectives: the most
+ * disturbing one counts. */
 static double compute_speed(const struct ty_events *q, uint32_t rank)
 {
     double most = 0;

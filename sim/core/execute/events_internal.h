@@ -57,7 +57,7 @@ struct ty_lane_ops {
     uint32_t first, n;
 };
 
-/* Work that does not run at one speed from start to end: a flow, or computation beside one. */
+/* Work that does not run at one speed from start to end: a flow, or computation during one. */
 struct ty_work {
     double left;  /* ps at full speed */
     double speed; /* 0: it has not begun */

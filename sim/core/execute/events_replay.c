@@ -28,7 +28,7 @@ struct walk {
     struct ty_events *q;
     const struct ty_block *block;
     uint32_t begin, end;             /* the stretch at hand: ends with the last computation that
-                                      * nothing else is under way beside; none: begin */
+                                      * nothing else is under way next to; none: begin */
     uint32_t lanes;                  /* bits: something is under way */
     uint32_t recorded[TY_EVENTS];    /* 1 + operation that recorded an event last */
     uint32_t latest[TY_MAX_STREAMS]; /* [n_lanes] operation issued last */

@@ -51,7 +51,7 @@ enum ty_sync {
 /* A kind of operation: name, cost, labels. Durations are equal for all members of a gang, or given
  * member by member.
  *
- * GPUs and links are shared, and `dur` has an estimate of that in it: computation beside a
+ * GPUs and links are shared, and `dur` has an estimate of that in it: computation during a
  * collective is slower, groups that use the same NICs divide them. An executor that finds out by
  * itself starts from `alone`, what the operation takes with the GPU and the links to itself. */
 struct ty_kind {
@@ -72,7 +72,7 @@ struct ty_kind {
     const ty_ps *alone_of;          /* [n_ranks of the gang], or NULL: `alone` holds for all */
     uint32_t first_flow; /* 1 + row of member 0 in the program's flows, followed by those of the
                             * others (members of a group: the same); 0: it takes no link */
-    double slows;        /* share of its speed that computation beside it loses */
+    double slows;        /* share of its speed that computation during it loses */
     uint32_t
         script; /* 1 + the messages of a collective, of which each pair has a flow: first_flow is
                       * pair 0 of the first group, then come the other pairs, then the other groups

@@ -115,9 +115,9 @@ struct ty_vocabulary {
     uint8_t closes;     /* the stream whose work may go on after the last computation ... */
     uint8_t closing;    /* ... which then waits: bucket */
     const char *closed; /* what is waited for there, in words */
-    uint32_t beside; /* streams of what is done beside the GPU, bits: after the last computation it
+    uint32_t beside;    /* streams of what is done off the GPU, bits: after the last computation it
                       * waits for these first ... */
-    uint8_t besides; /* ... in this bucket */
+    uint8_t besides;    /* ... in this bucket */
     uint8_t fill, stall, drain; /* buckets: bubbles before the first computation, between two, after
                                  * the last */
     uint8_t awaited; /* bucket: of it, waiting for the last member of a collective is told apart */

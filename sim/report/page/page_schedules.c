@@ -1,5 +1,5 @@
 /* page_schedules.c - what other schedules would do to a run, for its page: each that is legal here
- * executed on the same job, with its memory; beside it the share of idle time that its formula
+ * executed on the same job, with its memory; next to it the share of idle time that its formula
  * promises for the passes of the run, where it has one that is claimed to hold. */
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* beside.c - puts the timelines of separate runs on one clock. */
-#include "sim/core/analyse/beside.h"
+/* joined.c - puts the timelines of separate runs on one clock. */
+#include "sim/core/analyse/joined.h"
 
 #include <string.h>
 

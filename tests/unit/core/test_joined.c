@@ -1,5 +1,5 @@
-/* test_beside.c - timelines on one clock: each is in the whole as it was by itself. */
-#include "sim/core/analyse/beside.h"
+/* test_joined.c - timelines on one clock: each is in the whole as it was by itself. */
+#include "sim/core/analyse/joined.h"
 
 #include <string.h>
 
@@ -120,4 +120,4 @@ TEST(where_one_stopped_the_whole_is_cut_there)
     }
 }
 
-TY_SUITE("beside")
+TY_SUITE("joined")

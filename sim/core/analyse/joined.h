@@ -1,10 +1,10 @@
-/* beside.h - timelines of runs that know nothing of each other on one clock.
+/* joined.h - timelines of runs that know nothing of each other on one clock.
  *
  * The whole is a merged program (merge.h) with the starts that its parts had: each part is a
  * tenant, time 0 is the same for all. What is said of links is left out, as each part has its own.
  * So whatever reads a timeline reads several side by side. */
-#ifndef TY_CORE_ANALYSE_BESIDE_H
-#define TY_CORE_ANALYSE_BESIDE_H
+#ifndef TY_CORE_ANALYSE_JOINED_H
+#define TY_CORE_ANALYSE_JOINED_H
 
 #include "sim/core/program/timeline.h"
 
