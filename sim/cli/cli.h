@@ -68,6 +68,10 @@ int cli_run_import(char **words);
 /* complete.c: prints what may stand in place of the last word, for shells. The exit status. */
 int cli_complete(int n, char **words);
 
+/* `trainyard --tables`: all that help and lists say of commands, options and keys, a line each with
+ * tabs between its fields, from which sim/manual/manual.py writes the manual. */
+int cli_tables(void);
+
 /* The run file at `path` with its overlays and everything that the command line sets. */
 int cli_load(const struct cli_options *o, const char *path, struct ty_config **config,
              struct ty_err *err);

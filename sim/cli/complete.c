@@ -356,3 +356,67 @@ int cli_complete(int n, char **words)
     ty_keys_free(keys);
     return 0;
 }
+
+/* ---- tables for the manual ---- */
+
+static const char *text_or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+static void put_option(const struct cli_option_row *row)
+{
+    const char letter[2] = {(char)row->letter, '\0'};
+    const char *comma = "";
+    printf("option\t%s\t%s\t%s\t%s\t", letter, row->name, text_or_empty(row->argument), row->help);
+    for (int c = 0; c < CLI_N_COMMANDS; c++) {
+        if (cli_has((enum cli_command)c, row)) {
+            printf("%s%s", comma, cli_commands[c].name);
+            comma = ", ";
+        }
+    }
+    puts("");
+}
+
+static void put_key(const struct ty_key *key)
+{
+    printf("key\t%s\t%s\t%s\t%s\t%s\n", key->name, key->accepts, key->required ? "required" : "",
+           text_or_empty(key->fallback), key->doc);
+    for (size_t i = 0; i < key->n_words; i++) {
+        printf("word\t%s\t%s\t%s\n", key->name, key->words[i].name, key->words[i].doc);
+    }
+}
+
+int cli_tables(void)
+{
+    struct ty_err *err = ty_err_new();
+    struct ty_keys *keys;
+    const char *name, *about;
+    if (ty_keys_new(&keys, err) < 0) {
+        return cli_end(&(struct cli_options){.command = "--tables"}, -1, err, 0);
+    }
+    printf("version\t%s\n", ty_version());
+    for (int c = 0; c < CLI_N_COMMANDS; c++) {
+        const struct cli_command_row *row = &cli_commands[c];
+        printf("command\t%s\t%s\t%s\t%s\t%s\t%s\n", row->name, row->arguments, row->summary,
+               row->about, row->example, row->example_is);
+    }
+    for (size_t i = 0; i < cli_n_option_rows; i++) {
+        put_option(&cli_option_rows[i]);
+    }
+    for (const struct cli_status_row *row = cli_statuses; row->meaning != NULL; row++) {
+        printf("status\t%d\t%s\n", row->status, row->meaning);
+    }
+    for (size_t i = 0; (name = ty_list_name(i, &about)) != NULL; i++) {
+        printf("catalogue\t%s\t%s\n", name, about);
+    }
+    for (size_t i = 0; i < keys->n_sections; i++) {
+        printf("section\t%s\t%s\n", keys->section[i].name, keys->section[i].doc);
+    }
+    for (size_t i = 0; i < keys->n; i++) {
+        put_key(&keys->key[i]);
+    }
+    ty_keys_free(keys);
+    ty_err_free(err);
+    return 0;
+}

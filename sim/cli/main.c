@@ -141,6 +141,9 @@ static int dispatch(int argc, char **argv, const struct ty_crew *crew)
         printf("trainyard " TRAINYARD_VERSION "\n");
         return 0;
     }
+    if (strcmp(argv[1], "--tables") == 0) {
+        return cli_tables();
+    }
     if (strcmp(argv[1], "--complete") == 0) {
         return cli_complete(argc - 2, argv + 2);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Manual pages and completions of shells: they have what there is, and they work.
 
-manual.py TRAINYARD TRAINYARD-MANUAL SOURCE. What needs a program that is not here is skipped
+manual.py TRAINYARD SOURCE. What needs a program that is not here is skipped
 (tests/common/needs.py).
 """
 import functools
@@ -17,9 +17,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 import needs  # noqa: E402
 
-BINARY, MANUAL = map(os.path.abspath, sys.argv[1:3])
-SOURCE = pathlib.Path(sys.argv[3]).resolve()
+BINARY = os.path.abspath(sys.argv[1])
+SOURCE = pathlib.Path(sys.argv[2]).resolve()
 SHELLS = SOURCE / "sim/manual"
+MANUAL = SHELLS / "manual.py"
 FOUND = {**os.environ, "PATH": f"{os.path.dirname(BINARY)}:{os.environ['PATH']}"}
 BREAKS = "=:"  # bash splits words there, among others
 COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "plan", "fleet",
@@ -39,7 +40,7 @@ def said(*words):
 @functools.lru_cache
 def form(name, **environment):
     env = {**os.environ, **environment}
-    done = call(MANUAL, name, "/usr/share/doc/trainyard", env=env)
+    done = call(sys.executable, MANUAL, BINARY, name, "/usr/share/doc/trainyard", env=env)
     assert done.returncode == 0 and not done.stderr, done
     return done.stdout
 
@@ -139,7 +140,8 @@ def the_pages_are_right_for_groff(folder):
 def the_date_is_that_of_the_build(folder):
     assert '"2020-09-13"' in form("trainyard.1", SOURCE_DATE_EPOCH="1600000000")
     without = {k: v for k, v in os.environ.items() if k != "SOURCE_DATE_EPOCH"}
-    assert '.TH TRAINYARD 1 ""' in call(MANUAL, "trainyard.1", "doc", env=without).stdout
+    assert '.TH TRAINYARD 1 ""' in call(sys.executable, MANUAL, BINARY, "trainyard.1", "doc",
+                                       env=without).stdout
 
 
 def the_examples_of_the_page_do_what_they_say(folder):
@@ -272,7 +274,7 @@ def fish_offers_the_same(folder):
 def docs_keys_is_what_the_tables_say(folder):
     shown = (SOURCE / "docs/keys.md").read_text(encoding="utf-8")
     assert shown == form("keys.md"), \
-        "docs/keys.md is out of date: BUILD/sim/manual/trainyard-manual keys.md . > docs/keys.md"
+        "docs/keys.md is out of date: sim/manual/manual.py BUILD/trainyard keys.md . > docs/keys.md"
     assert all(f"`{key}`" in shown for key in keys())
 
 

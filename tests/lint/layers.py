@@ -67,7 +67,6 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/profile": RUN + ["sim/profile/read"],
     "sim/diff": RUN + ["sim/run", "sim/draw", "sim/report", "sim/profile", "traces"],
     "sim/cli": ["sim"],
-    "sim/manual": ["sim", "sim/cli"],
     "sim/mpi": ["sim", "sim/cli"],
     "sim/wasm": ["sim"],
     "sim/classroom": ["sim", "sim/base", "sim/document", "sim/wasm"],

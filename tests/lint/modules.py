@@ -19,7 +19,7 @@ from layers import ALLOWED, SOURCES, circles
 SINGLE = 0.53  # of all functions with linkage
 # These headers alone say what the programs and pages know of the library.
 PUBLIC = ["sim/trainyard.h", "sim/cli_api.h"]
-OUTSIDE = ["sim/cli", "sim/manual", "sim/mpi", "sim/wasm", "sim/classroom"]
+OUTSIDE = ["sim/cli", "sim/mpi", "sim/wasm", "sim/classroom"]
 # Tables of descriptors name what is above them: one row for each kind there is.
 TABLES = ["traces/formats.c"]
 # The words of `cluster.collectives` are those of the table of algorithms.
