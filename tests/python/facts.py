@@ -238,7 +238,7 @@ try:
     if sys.argv[1] == "plan":
         trainyard.plan(job, over={"schedule.name": "all"})
     elif sys.argv[1] == "run":  # collectives message by message
-        trainyard.run({**job, "run": {"detail": "steps", "jitter": "3 %", "steps": 40}},
+        trainyard.run({**job, "run": {"detail": "steps", "jitter": "3 %", "steps": 4}},
                       {"layout.tensor": 8, "layout.pipeline": 8})
     else:
         trainyard.sweep(job, {"run.seed": range(20000)},
