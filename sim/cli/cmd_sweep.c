@@ -10,6 +10,12 @@
     "on "                                                                                          \
     "from there\n"
 
+/* Whether every row has an error in place of an answer. */
+static bool is_in_vain(const struct ty_sweep_summary *s)
+{
+    return s->n_invalid > 0 && s->n_fit + s->n_not == 0;
+}
+
 static void put_summary(const struct ty_sweep_summary *s)
 {
     if (s->remark[0] != '\0') {
@@ -17,6 +23,10 @@ static void put_summary(const struct ty_sweep_summary *s)
     }
     if (s->left_out[0] != '\0') {
         cli_say("%s\n", s->left_out);
+    }
+    if (is_in_vain(s)) {
+        cli_say("no row was simulated: %u with an error\n", s->n_invalid);
+        return;
     }
     cli_say("%u row%s simulated", s->n_rows, s->n_rows == 1 ? "" : "s");
     if (s->n_kept > 0) {
@@ -69,5 +79,5 @@ int cmd_sweep(const struct cli_options *o)
         put_summary(&summary);
     }
     ty_text_free(summary.best);
-    return 0;
+    return is_in_vain(&summary) ? 2 : 0;
 }

@@ -2,6 +2,7 @@
  * worth how much. */
 #include "sim/report/fleet.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,7 @@ static void fleet_chrome(struct ty_text *t, const struct ty_fleet *f,
 #define CAUSE_WIDTH      22u /* of the column of names, at least */
 #define DAYS_SHOWN       30.0
 #define HISTORIES_PLAYED 100u
+#define HISTORIES_MOST   1000000u /* of a few hundred bytes each */
 
 /* ---- JSON ---- */
 
@@ -599,6 +601,12 @@ int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *reques
         return rc;
     }
     const double days = r->days > 0 ? r->days : form->show != NULL ? DAYS_SHOWN : DAYS_PLAYED;
+    if (r->runs > HISTORIES_MOST) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--runs %" PRIu32 ": at most %u histories are played; write "
+                       "fewer, a mean of 10000 is exact within 1 %% of their spread",
+                       r->runs, HISTORIES_MOST);
+    }
     const uint32_t runs = form->show != NULL ? 1 : r->runs > 0 ? r->runs : HISTORIES_PLAYED;
     rc = ty_fleet_work_out(run, days, runs, r->jobs, &fleet, err);
     if (rc == 0 && form->show != NULL) {

@@ -148,7 +148,7 @@ def chakra(folder):
                             re.M)
               and all(float(re.search(rf"^{word}: \[ (\S+) \]", network, re.M)[1]) >= 0
                       for word in ("bandwidth", "latency"))
-              and system["local-mem-bw"] > 0 and system["peak-perf"] > 0
+              and system["local-mem-bw"] == 1e9 and system["endpoint-delay"] == 1 and system["peak-perf"] > 0
               and system["roofline-enabled"] == 0, (system, network, memory))
     return rules.broken
 

@@ -141,7 +141,7 @@ class Astra:
         self.latency = float(value("latency"))
         with open(system, encoding="utf-8") as file:
             setup = json.load(file)
-        assert setup["all-reduce-implementation"] == ["ring"] and setup["endpoint-delay"] == 0
+        assert setup["all-reduce-implementation"] == ["ring"] and setup["endpoint-delay"] == 1
         direct = setup["all-to-all-implementation"][0]
         assert direct.startswith("direct")
         self.window = int(direct[6:] or 0)  # messages of an all-to-all at a time; 0: all
