@@ -1,4 +1,5 @@
-/* classroom.c - see classroom.h. */
+/* classroom.c - the page of `trainyard classroom`: HTML, style, scripts and lessons (page_data.c is
+ * made of them), around the library for pages (sim/wasm/core.h) (classroom.h). */
 #include "sim/classroom/classroom.h"
 
 #include "sim/base/err.h"

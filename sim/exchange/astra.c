@@ -45,7 +45,7 @@ static int write_system(struct ty_export *x)
     if (rc < 0) {
         return rc;
     }
-    /* ASTRA-sim aborts with a delay of 0 where a rank begins with a collective; 1 is a nanosecond. */
+    /* With a delay of 0 ns ASTRA-sim aborts where a rank begins with a collective. */
     ty_out_str(&out, "{\"scheduling-policy\": \"LIFO\", \"endpoint-delay\": 1,\n"
                      " \"active-chunks-per-dimension\": 1, \"preferred-dataset-splits\": 1,\n"
                      " \"all-reduce-implementation\": [\"ring\"],\n"

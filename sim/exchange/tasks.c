@@ -1,4 +1,5 @@
-/* tasks.c - see tasks.h. */
+/* tasks.c - what one rank did, as a graph: tasks in the order in which they began, each with the
+ * tasks that it waited for (tasks.h). */
 #include "sim/exchange/tasks.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* days.c - see days.h. */
+/* days.c - a training day by day: failures drawn, checkpoints, restarts, spare nodes (days.h). */
 #include "sim/fleet/days.h"
 
 #include <gsl/gsl_randist.h>

@@ -1,4 +1,4 @@
-/* energy.c - see energy.h. */
+/* energy.c - what a fleet draws: per token, and at once where all GPUs stop (energy.h). */
 #include "sim/fleet/energy.h"
 
 #include "model/vocabulary.h"

@@ -1,4 +1,5 @@
-/* fleet.c - see fleet.h. */
+/* fleet.c - a whole training on a fleet of nodes: the step of a run, and the days around it
+ * (fleet.h). */
 #include "sim/fleet/fleet.h"
 
 #include <math.h>

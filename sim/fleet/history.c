@@ -1,4 +1,4 @@
-/* history.c - see history.h. */
+/* history.c - one of the trainings that are played, stretch by stretch (history.h). */
 #include "sim/fleet/history.h"
 
 #include <math.h>

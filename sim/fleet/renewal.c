@@ -1,4 +1,4 @@
-/* renewal.c - see renewal.h. */
+/* renewal.c - the share of a long training that is progress, in closed form (renewal.h). */
 #include "sim/fleet/renewal.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* stragglers.c - see stragglers.h. */
+/* stragglers.c - how slow the slowest of many is, and what growing jobs lose to it and to failures
+ * (stragglers.h). */
 #include "sim/fleet/stragglers.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* axes.c - see axes.h. */
+/* axes.c - what diagrams of reports have in common: axes with ticks at round values, and text
+ * (axes.h). */
 #include "sim/report/axes.h"
 
 #include <math.h>

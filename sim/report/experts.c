@@ -1,4 +1,4 @@
-/* experts.c - see experts.h. */
+/* experts.c - which expert ranks the others wait for, as JSON (experts.h). */
 #include "sim/report/experts.h"
 
 int ty_report_experts_json(const struct ty_run *run, struct ty_json *j, struct ty_err *err)

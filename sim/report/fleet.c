@@ -581,6 +581,18 @@ static int find_form(const char *name, const struct form **form, struct ty_err *
                    name, ty_suggestion(name, names, TY_COUNT(names), hint));
 }
 
+static int read_request(const struct ty_fleet_request *r, const struct form **form,
+                        struct ty_err *err)
+{
+    if (r->runs <= HISTORIES_MOST) {
+        return find_form(r->form, form, err);
+    }
+    return ty_fail(err, TY_EUSAGE,
+                   "--runs %" PRIu32 ": at most %u histories are played; write fewer, a mean of "
+                   "10000 is exact within 1 %% of their spread",
+                   r->runs, HISTORIES_MOST);
+}
+
 int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *request, char **report,
                  struct ty_err *err)
 {
@@ -596,17 +608,11 @@ int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *reques
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "a fleet is asked for before the run was executed");
     }
-    int rc = find_form(r->form, &form, err);
+    int rc = read_request(r, &form, err);
     if (rc < 0) {
         return rc;
     }
     const double days = r->days > 0 ? r->days : form->show != NULL ? DAYS_SHOWN : DAYS_PLAYED;
-    if (r->runs > HISTORIES_MOST) {
-        return ty_fail(err, TY_EUSAGE,
-                       "--runs %" PRIu32 ": at most %u histories are played; write "
-                       "fewer, a mean of 10000 is exact within 1 %% of their spread",
-                       r->runs, HISTORIES_MOST);
-    }
     const uint32_t runs = form->show != NULL ? 1 : r->runs > 0 ? r->runs : HISTORIES_PLAYED;
     rc = ty_fleet_work_out(run, days, runs, r->jobs, &fleet, err);
     if (rc == 0 && form->show != NULL) {

@@ -1,4 +1,4 @@
-/* links.c - see links.h. */
+/* links.c - how hot the links of an executed run got, by class, with the busiest by name (links.h). */
 #include "sim/report/links.h"
 
 #include <stdio.h>

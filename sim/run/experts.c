@@ -1,4 +1,4 @@
-/* experts.c - see experts.h. */
+/* experts.c - which expert rank the others wait for, layer by layer (experts.h). */
 #include "sim/run/experts.h"
 
 #include "model/parallel.h"

@@ -1,4 +1,4 @@
-/* gpus.c - see gpus.h. */
+/* gpus.c - the GPUs that ranks sit on, where nodes have GPUs of several generations (gpus.h). */
 #include "sim/run/gpus.h"
 
 #include <stdio.h>

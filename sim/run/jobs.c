@@ -1,4 +1,4 @@
-/* jobs.c - see jobs.h. */
+/* jobs.c - other jobs of a run file, executed with its own on one fabric (jobs.h). */
 #include "sim/run/jobs.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* traffic.c - see traffic.h. */
+/* traffic.c - who talks: bytes of a step by kind of group and operation, and where groups lie
+ * (traffic.h). */
 #include "sim/run/traffic.h"
 
 #include <math.h>

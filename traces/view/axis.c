@@ -1,4 +1,4 @@
-/* axis.c - see axis.h. */
+/* axis.c - numbers on a time axis (axis.h). */
 #include "traces/view/axis.h"
 
 #include "sim/base/compiler.h"

@@ -1,4 +1,5 @@
-/* belady.c - see belady.h. */
+/* belady.c - which chunks stay in a memory that is too small for all, when the order in which they
+ * are used is known (belady.h). */
 #include "model/lower/offload/belady.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* traced.c - see traced.h. */
+/* traced.c - a job as others wrote it down: what every rank does, and what that waits for
+ * (traced.h). */
 #include "sim/exchange/read/traced.h"
 
 #include <string.h>
