@@ -36,6 +36,7 @@ void ty_issuer_need_exactly(struct ty_issuer *is, uint8_t event)
             return;
         }
     }
+    assert(is->n_need < sizeof(is->need) / sizeof(is->need[0]));
     is->need[is->n_need++] = event;
 }
 

@@ -1,4 +1,4 @@
-/* members.c - who communicates with whom in an executed program, and by which number (members.h). */
+/* members.c - who communicates with whom in an executed program, and by which number. */
 #include "sim/exchange/members.h"
 
 #include <stdlib.h>

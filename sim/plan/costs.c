@@ -2,6 +2,7 @@
  * depends on (costs.h). */
 #include "sim/plan/costs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static uint64_t hash_of(const void *key, size_t size)
 
 static uint32_t place_of(const struct ty_plan_map *map, const void *key, uint64_t hash)
 {
+    assert(map->cap > map->n && (map->cap & (map->cap - 1)) == 0);
     uint32_t i = (uint32_t)hash & (map->cap - 1);
     while (map->entry[i].key != NULL &&
            (map->entry[i].hash != hash || memcmp(map->entry[i].key, key, map->key_size) != 0)) {
@@ -83,9 +85,11 @@ int ty_plan_map_add(struct ty_plan_map *map, const void *key, void *value, struc
     memcpy(own, key, map->key_size);
     const uint64_t hash = hash_of(key, map->key_size);
     const uint32_t i = place_of(map, key, hash);
+    assert(map->entry[i].key == NULL); /* nobody adds a key twice */
     map->entry[i] = (struct ty_plan_entry){hash, own, value};
     map->n++;
     map->last = i;
+    assert(2 * map->n <= map->cap);
     return 0;
 }
 
@@ -114,6 +118,7 @@ struct grid_key {
 static void make_grid(const struct ty_plan_costs *costs, const struct ty_layout *layout,
                       struct ty_grid *grid)
 {
+    assert(layout->tensor > 0 && layout->context > 0 && layout->data > 0 && layout->pipeline > 0);
     uint32_t size[TY_N_AXES] = {0};
     size[TY_AXIS_TENSOR] = layout->tensor;
     size[TY_AXIS_CONTEXT] = layout->context;

@@ -4,6 +4,7 @@
  * stage, when a pass runs; one at which less of everything is held while such a pass runs is left
  * out. Of stages that have the same units it only matters how much all of them hold, and of a
  * hundred moments of a rank with many stages two or three are left. */
+#include <assert.h>
 #include <string.h>
 
 #include "sim/plan/costs_internal.h"
@@ -40,6 +41,7 @@ static bool covers(const uint32_t *more, const uint32_t *less, uint32_t n)
 /* What is held while a pass of a stage runs. */
 static int add_moment(struct gathered *all, uint32_t stage, uint32_t phase)
 {
+    assert(stage < all->n_stages && phase < TY_PLAN_PHASES);
     const uint32_t n = 2 * all->n_stages;
     const size_t bytes = n * sizeof(*all->now);
     struct seen **last = &all->last[stage * TY_PLAN_PHASES + phase];
@@ -84,6 +86,7 @@ static int finish(const struct gathered *all, int rc, struct ty_arena *arena,
             held += 2 * (size_t)n;
         }
     }
+    assert(out->n_moments == all->n);
     return 0;
 }
 
@@ -94,6 +97,9 @@ static int add_passes(struct gathered *all, uint32_t chunk, uint32_t phase, uint
     *kept += phase == TY_PHASE_FORWARD ? n : 0;
     *again += phase == TY_PHASE_DGRAD ? n : 0;
     const int rc = add_moment(all, chunk, phase);
+    /* A pass gives back what an earlier one kept. */
+    assert((phase != TY_PHASE_BACKWARD && phase != TY_PHASE_WGRAD) || *kept >= n);
+    assert(phase != TY_PHASE_WGRAD || *again >= n);
     *kept -= phase == TY_PHASE_BACKWARD || phase == TY_PHASE_WGRAD ? n : 0;
     *again -= phase == TY_PHASE_WGRAD ? n : 0;
     return rc;

@@ -7,6 +7,7 @@
  * kind are between them.
  *
  * An order whose steady state lasts is that of few micro-batches, with some more of every pass. */
+#include <assert.h>
 #include <string.h>
 
 #include "model/schedule/steady.h"
@@ -101,6 +102,7 @@ static int read_marks(struct reader *r, struct ty_err *err)
                 close_mark(r, mark, &n_work);
             }
         }
+        assert(pass < r->n_passes);
         r->since[pass]++;
     }
     close_mark(r, &r->rank->mark[r->rank->n_marks++], &n_work);
@@ -127,6 +129,7 @@ static int find_chunks(struct reader *r, uint32_t number, struct ty_err *err)
             r->rank->stage[r->rank->n_chunks++] = (uint16_t)(k % stages);
         }
     }
+    assert(r->rank->n_chunks > 0 && r->rank->n_chunks <= all);
     r->n_passes = r->rank->n_chunks * order->shape.slices * TY_PLAN_PHASES;
     r->since = ty_arena_array(r->scratch, uint32_t, r->n_passes);
     return r->since == NULL ? ty_fail_memory(err) : 0;
@@ -135,6 +138,7 @@ static int find_chunks(struct reader *r, uint32_t number, struct ty_err *err)
 static int read_rank(struct reader *all, struct ty_plan_order *order,
                      const struct ty_rank_slots *slots, uint32_t number, struct ty_err *err)
 {
+    assert(number < order->shape.p);
     struct reader r = *all;
     r.order = order;
     r.slots = slots;

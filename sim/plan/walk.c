@@ -20,6 +20,7 @@
  *
  * A branch is left as soon as no leaf of it can be legal; whether a leaf is, the layout and the
  * schedule say themselves (point.c). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,7 @@ static bool possible(struct walk *w, int axis)
 
 static void descend(struct walk *w, int axis, uint32_t value)
 {
+    assert(axis >= 0 && axis < TY_PLAN_N_AXES);
     w->value[axis] = value;
     if (w->rc == 0 && possible(w, axis)) {
         level(w, axis + 1);
@@ -198,6 +200,7 @@ static void descend(struct walk *w, int axis, uint32_t value)
 
 static void each_divisor(struct walk *w, int axis, uint32_t of, uint32_t most)
 {
+    assert(of > 0);
     for (uint32_t n = 1; n <= most && n <= of; n++) {
         if (of % n == 0) {
             descend(w, axis, n);
@@ -380,6 +383,7 @@ static each_fn *const each[TY_PLAN_N_AXES] = {
 static void add_point(struct walk *w)
 {
     struct ty_plan_space *space = w->space;
+    assert(space->n_points <= w->cap && space->n_points <= POINTS_MAX);
     if (space->n_points == POINTS_MAX) {
         w->rc = ty_fail(w->err, TY_ELIMIT,
                         "more than %u layouts; name values of some keys, such as --over "
@@ -397,6 +401,7 @@ static void add_point(struct walk *w)
         space->point = larger;
         w->cap = cap;
     }
+    assert(space->n_points < w->cap);
     space->point[space->n_points++] = point_of(w);
 }
 

@@ -1,4 +1,4 @@
-/* links.c - how hot the links of an executed run got, by class, with the busiest by name (links.h). */
+/* links.c - how hot the links of an executed run got, by class, with the busiest by name. */
 #include "sim/report/links.h"
 
 #include <stdio.h>

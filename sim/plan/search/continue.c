@@ -4,6 +4,7 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "sim/plan/search/continue.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,7 @@ static void put_node(const struct writing *w, const char *run_file, const struct
         return;
     }
     const bool list = node->kind == TY_NODE_LIST;
+    assert(list || node->kind == TY_NODE_MAP);
     ty_text_add(w->out, list ? "[" : "{");
     for (const struct ty_node *child = node->first; child != NULL; child = child->next) {
         ty_text_add(w->out, "%s%s%s", child != node->first ? ", " : "", list ? "" : child->key,

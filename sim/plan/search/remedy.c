@@ -7,6 +7,7 @@
  * budget is counted in tasks, so the answer is the same on every machine. */
 #include "sim/plan/search/remedy.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,7 @@ struct search {
 static int make_change(const struct search *s, enum ty_change_kind kind, int to,
                        struct ty_config *c, struct ty_remedy *r)
 {
+    assert(r->change.n < TY_CHANGE_SETS);
     struct ty_config before = *c;
     if (!ty_change_make(c, kind, to)) {
         return 0;
@@ -142,6 +144,7 @@ static int make_set(const struct search *s, size_t i, size_t k, int share, struc
 
 static bool is_zero_offload(size_t i, size_t k)
 {
+    assert(i < N_CHANGES && k < N_CHANGES);
     const size_t which = changes[i].kind == TY_CHANGE_OFFLOAD ? i : k;
     return changes[which].kind == TY_CHANGE_OFFLOAD && changes[which].to == TY_OFFLOAD_ZERO_OFFLOAD;
 }
@@ -197,6 +200,7 @@ static int screen(struct search *s, size_t i, size_t k)
     if (rc < 0 || ty_memory_verdict(v.peak_B, v.capacity_B) >= s->verdict) {
         return rc == TY_ENOMEM ? rc : 0;
     }
+    assert(s->n < N_CHANGES * (N_CHANGES + 1) / 2);
     struct candidate *new = &s->candidate[s->n];
     *new = (struct candidate){.i = (uint16_t)i,
                               .k = (uint16_t)k,
@@ -268,6 +272,7 @@ static int screen_all(struct search *s, struct ty_remedies *out)
     if (rc < 0) {
         return rc;
     }
+    assert(own_s > 0);
     const double best_s = least_bound_s(s);
     s->seconds = s->seconds > 0 ? s->seconds : own_s;
     out->pairs = !(best_s <= own_s * (1 + TY_REMEDY_CHEAP));
@@ -313,6 +318,7 @@ static int execute(struct search *s, struct ty_run *run, struct ty_remedy *r)
     if (cost > s->budget_s) {
         return 0;
     }
+    assert(cost > 0);
     s->budget_s -= cost;
     const int rc = ty_run_execute_folded(run, NULL);
     if (rc == 0) {
@@ -474,6 +480,7 @@ static int begin(struct search *s, const struct ty_run *run, struct ty_err *err)
     s->alone.run.detail = TY_RUN_FLOWS;
     const bool calm = ty_trial_disable_noise(&s->alone, (double)run->lowered.program.n_tasks);
     s->folds = calm || run->lockstep;
+    assert(s->verdict != TY_VERDICT_FITS); /* nobody asks of a plan that fits */
     s->candidate = ty_arena_array(s->arena, struct candidate, N_CHANGES * (N_CHANGES + 1) / 2);
     if (s->candidate == NULL) {
         return ty_fail_memory(err);
