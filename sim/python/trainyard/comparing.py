@@ -188,7 +188,7 @@ def row(name: str, run: Simulated) -> Dict[str, Any]:
         **memory(run),
         "timers": [{"name": timer, "measured_s": seconds, "simulated_s": _part(timer, report)}
                    for timer, seconds in listed(values.get("measured.timers", "[]"))],
-        "explained_by": [],
+        "explained_by": None,  # nothing was tried
     }
     return found
 
@@ -313,7 +313,7 @@ def _verdict(one: Dict[str, Any]) -> List[str]:
         told.append("what would close the gap, each by itself, and what it leaves")
         told += [f"  {change['what']:52} {100 * change['error']:+.1f} %   --set "
                  f"'{change['set']}'" for change in one["explained_by"]]
-    elif abs(one["error"]) > WITHIN:
+    elif one["explained_by"] is not None and abs(one["error"]) > WITHIN:
         told.append("what would close the gap: not known; no single change that is tried does")
     return told
 
