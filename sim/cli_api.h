@@ -50,6 +50,10 @@ const char *ty_config_trace(const struct ty_config *config, size_t i);
  * and neither reports, figures nor tasks. */
 bool ty_run_halted(const struct ty_run *run);
 
+/* About what an execution will take: seconds of one processor, at the least, and bytes of memory,
+ * as for options.figures or of every rank. */
+void ty_run_cost(const struct ty_run *run, bool figures, double *seconds, double *bytes);
+
 /* 0 for "table", 1 for "json", negative for another name of a report's form. */
 int ty_run_report_check(const char *format, struct ty_err *err);
 

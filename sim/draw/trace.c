@@ -579,6 +579,39 @@ int ty_run_trace_size(const struct ty_run *run, const char *target,
     return rc;
 }
 
+/* Of a program that was not executed, what the trace may have over its estimate: idle time and use
+ * of links are not known; measured. */
+#define PLANNED_MOST 2.5
+#define CHEAP_S      0.3 /* an execution after which the size is known and not only its least */
+
+/* Refuses a trace that is too large whatever the execution does, before much time is spent on it. A
+ * part of the run may be small, and so may be what comes before a deadlock. */
+static int check_planned_size(const struct ty_run *run, const char *target,
+                              const struct ty_trace_options *options, struct ty_arena *arena,
+                              struct ty_err *err)
+{
+    const struct ty_trace_asked asked = trace_asked_run(run);
+    struct prepared p;
+    char a[64], b[64], what[96];
+    double seconds, memory_B;
+    ty_run_cost(run, false, &seconds, &memory_B);
+    if (seconds < CHEAP_S || run->executed || run->jobs != NULL || options->force ||
+        options->window != NULL || options->steps != NULL || run->config->schedule.custom != NULL) {
+        return 0;
+    }
+    const int rc = prepare(&p, run, target, options, arena, err);
+    const double bytes = rc == 0 ? estimate(p.format, &p.trace) : 0;
+    if (bytes <= asked.limit || trace_fitting(&asked, p.format, &p.trace, options,
+                                              asked.limit / PLANNED_MOST, what, sizeof(what)) < 0) {
+        return rc; /* what could be asked for instead is known after the execution */
+    }
+    return ty_fail(err, TY_ELIMIT,
+                   "the %s trace of %u ranks would have at least about %s, more than "
+                   "output.trace_limit (%s); %s makes it small enough, or insist with --force",
+                   p.format->name, (unsigned)p.trace.n_ranks, ty_words_bytes(bytes, a, sizeof(a)),
+                   ty_words_bytes(asked.limit, b, sizeof(b)), what);
+}
+
 int ty_run_trace_check(const struct ty_run *run, const char *target,
                        const struct ty_trace_options *options, struct ty_err *err)
 {
@@ -595,6 +628,7 @@ int ty_run_trace_check(const struct ty_run *run, const char *target,
     }
     if (rc == 0 && target != NULL) {
         rc = ty_trace_write_check(format, &trace, path, err);
+        rc = rc < 0 ? rc : check_planned_size(run, target, options, &arena, err);
     }
     ty_arena_release(&arena);
     return rc;

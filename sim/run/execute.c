@@ -403,6 +403,25 @@ static int check_memory(const struct ty_run *run, enum ty_engine engine, bool fo
     return ty_limit_check_program(run->config, &run->lowered.program, &use, err);
 }
 
+#define TASK_S   12e-9 /* of a task and its statistics where links are not shared; measured */
+#define SHARED_S 85e-9 /* of one in the queue of events, where ranks differ; measured */
+
+void ty_run_cost(const struct ty_run *run, bool figures, double *seconds, double *bytes)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const struct ty_config *c = run->config;
+    const struct ty_limit_use use = {.engine = (enum ty_engine)c->run.engine,
+                                     .folded = figures && ty_program_folds(p),
+                                     .report = true};
+    const bool queue = c->run.contention && c->run.engine != (int)TY_ENGINE_SWEEP;
+    double tasks = 0;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        tasks += (double)p->gangs[g].n_ops * (use.folded ? 1 : p->gangs[g].n_ranks);
+    }
+    *seconds = tasks * (queue && p->n_flows > 0 && ty_program_varies(p) ? SHARED_S : TASK_S);
+    *bytes = (double)run->arena.total + ty_limit_execution_B(c, p, &use);
+}
+
 static int execute_all(struct ty_run *run, const char *name, struct ty_err *err)
 {
     enum ty_engine engine;

@@ -576,19 +576,65 @@ static void index_slices(struct ty_page *page)
 #define SLICE_B 2.0 /* packed: 0.8 of those measured, 5 where every duration differs */
 
 /* How large it would be, and what makes it smaller. */
-static int too_many(const struct ty_page *page, struct ty_err *err)
+static int too_many(const struct ty_trace *trace, const char *least, double n, struct ty_err *err)
 {
     static const char *const less[] = {[TY_DETAIL_STAGE] = "",
                                        [TY_DETAIL_MICROBATCH] = " or less detail (--detail stage)",
                                        [TY_DETAIL_LAYER] = " or less detail (--detail microbatch)",
                                        [TY_DETAIL_OP] = " or less detail (--detail layer)"};
-    const double n = (double)page->n_slices + (double)page->n_beyond;
     return ty_fail(
         err, TY_ELIMIT,
-        "the page of %u ranks would have %.0f slices (about %.0f MB), more than a browser "
+        "the page of %u ranks would have %s%.0f slices (about %.0f MB), more than a browser "
         "opens without delay (%u); show fewer ranks (--ranks one-per-stage)%s",
-        (unsigned)page->trace->n_ranks, n, n * SLICE_B * 1e-6, TY_PAGE_SLICES_MAX,
-        less[page->trace->detail]);
+        (unsigned)trace->n_ranks, least, n, n * SLICE_B * 1e-6, TY_PAGE_SLICES_MAX,
+        less[trace->detail]);
+}
+
+/* Slices of a pass of this block that surely last: those of operations that take time. */
+static uint32_t slices_of_block(const struct ty_program *p, const struct ty_block *block,
+                                enum ty_detail detail)
+{
+    uint32_t n = 0;
+    bool computes = false;
+    for (uint32_t k = 0; k < block->n_ops; k++) {
+        const struct ty_op *op = &p->ops[block->first + k];
+        const bool lasts = ty_kind_duration(&p->kinds[op->kind], 0) > 0;
+        computes = computes || (lasts && op->stream == TY_STREAM_COMPUTE);
+        n += lasts && ty_view_shows(p, detail, op);
+    }
+    return n + computes;
+}
+
+int ty_page_check(const struct ty_trace *trace, struct ty_err *err)
+{
+    const struct ty_program *p = trace->timeline->program;
+    uint32_t *of_block = calloc(p->n_blocks, sizeof(*of_block));
+    double *of_gang = calloc(p->n_gangs, sizeof(*of_gang)), n = 0;
+    if (of_block == NULL || of_gang == NULL) {
+        free(of_block);
+        free(of_gang);
+        return ty_fail_memory(err);
+    }
+    for (uint32_t b = 0; b < p->n_blocks; b++) {
+        of_block[b] = slices_of_block(p, &p->blocks[b], trace->detail);
+    }
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_pass *pass = ty_gang_passes(p, &p->gangs[g]);
+        for (uint32_t i = 0; i < p->gangs[g].n_passes; i++) {
+            of_gang[g] += of_block[pass[i].block];
+        }
+    }
+    for (uint32_t i = 0; i < trace->n_ranks; i++) {
+        n += of_gang[ty_program_seat(p, trace->ranks[i]).gang];
+    }
+    free(of_block);
+    free(of_gang);
+    return n > TY_PAGE_SLICES_MAX ? too_many(trace, "at least ", n, err) : 0;
+}
+
+static bool stopped(const struct ty_page *page)
+{
+    return page->stop != NULL && *page->stop != 0;
 }
 
 static int collect(struct ty_page *page, const struct ty_timeline *own, struct ty_err *err)
@@ -599,25 +645,30 @@ static int collect(struct ty_page *page, const struct ty_timeline *own, struct t
         rc = ty_gaps_init(&gaps, page->timeline, &page->arena);
     }
     for (uint32_t i = 0; i < page->trace->n_ranks && rc == 0; i++) {
-        rc = add_row(page, i, &gaps);
+        rc = stopped(page) ? ty_progress_stopped(err) : add_row(page, i, &gaps);
     }
     if (rc < 0) {
         return rc;
     }
     if (page->n_beyond > 0) {
-        return too_many(page, err);
+        return too_many(page->trace, "", (double)page->n_slices + (double)page->n_beyond, err);
     }
     qsort(page->slice, page->n_slices, sizeof(*page->slice), by_place);
     index_slices(page);
     rc = page_find_causes(page);
+    if (rc == 0 && stopped(page)) {
+        rc = ty_progress_stopped(err);
+    }
     return rc < 0 ? rc : page_find_path(page, own, err);
 }
 
 int ty_page_collect(struct ty_page *page, const struct ty_trace *trace,
-                    const struct ty_timeline *own, struct ty_err *err)
+                    const struct ty_timeline *own, const volatile int *stop, struct ty_err *err)
 {
-    *page = (struct ty_page){
-        .trace = trace, .timeline = trace->timeline, .program = trace->timeline->program};
+    *page = (struct ty_page){.trace = trace,
+                             .timeline = trace->timeline,
+                             .program = trace->timeline->program,
+                             .stop = stop};
     const int rc = collect(page, own, err);
     return rc == TY_ENOMEM ? ty_fail_memory(err) : rc;
 }

@@ -92,6 +92,7 @@ struct ty_page {
     const struct ty_trace *trace;
     const struct ty_timeline *timeline;
     const struct ty_program *program;
+    const volatile int *stop; /* collecting ends when this is set; NULL */
     struct ty_arena arena;
     struct ty_seat *seat; /* [n_ranks of the trace] of each row */
     uint32_t *row_of;     /* [ranks of the program] or TY_PAGE_NONE */
@@ -104,11 +105,16 @@ struct ty_page {
     uint32_t n_slices, cap_slices, n_kinds, cap_kinds, n_mixes, cap_mixes, n_path, cap_path;
 };
 
+/* Refuses what would have too many slices however long the tasks of the trace's program wait:
+ * before its execution. TY_ELIMIT or TY_ENOMEM. */
+int ty_page_check(const struct ty_trace *trace, struct ty_err *err);
+
 /* Collects the slices of the shown ranks, their causes, and the critical path of `own`, the
  * timeline of a program whose gangs are the first of the trace's (often the same one). TY_ENOMEM,
- * or TY_ELIMIT where there are too many slices, with a message; release it in any case. */
+ * TY_ELIMIT where there are too many slices, or TY_EIO when *stop was set (`stop` may be NULL),
+ * with a message; release it in any case. */
 int ty_page_collect(struct ty_page *page, const struct ty_trace *trace,
-                    const struct ty_timeline *own, struct ty_err *err);
+                    const struct ty_timeline *own, const volatile int *stop, struct ty_err *err);
 void ty_page_release(struct ty_page *page);
 
 /* columns.c: puts them as members of the object that is open in a ty_out_html_json. docs/report.md

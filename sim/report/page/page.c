@@ -44,7 +44,7 @@ static int put_run(struct ty_json *j, const struct ty_shown_run *shown,
     trace.ranks = selection.ranks;
     trace.n_ranks = *n_ranks = selection.n;
     if (rc == 0) {
-        rc = ty_page_collect(&page, &trace, &shown->run->timeline, err);
+        rc = ty_page_collect(&page, &trace, &shown->run->timeline, options->stop, err);
     }
     if (rc == 0) {
         ty_json_object(j, NULL);
@@ -134,6 +134,15 @@ int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *op
     options = options != NULL ? options : &no_options;
     int rc = ty_run_check_model(run, "a page", err);
     rc = rc < 0 ? rc : read_options(run, options, &arena, &selection, &detail, err);
+    /* a deadlock of a schedule of one's own leaves a page of what ran before */
+    if (rc == 0 && !run->executed && run->jobs == NULL && run->config->schedule.custom == NULL) {
+        const struct ty_timeline planned = {.program = &run->lowered.program};
+        const struct ty_trace trace = {.timeline = &planned,
+                                       .ranks = selection.ranks,
+                                       .n_ranks = selection.n,
+                                       .detail = detail};
+        rc = ty_page_check(&trace, err);
+    }
     ty_arena_release(&arena);
     return rc;
 }

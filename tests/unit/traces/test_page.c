@@ -20,7 +20,7 @@ static const struct tiny shapes[] = {
 static void collect(struct ty_page *page, struct tiny_trace *c, enum ty_detail detail)
 {
     c->trace.detail = detail;
-    const int rc = ty_page_collect(page, &c->trace, c->trace.timeline, &err);
+    const int rc = ty_page_collect(page, &c->trace, c->trace.timeline, NULL, &err);
     ck_assert_msg(rc == 0, "%s", err.text);
 }
 
