@@ -504,6 +504,9 @@ struct ty_fleet_request {
     uint32_t jobs;    /* threads; 0: one per core */
     const char *form; /* "table" (NULL) or "json"; one history: "gantt" in letters, "svg" with
                        * goodput over checkpoints and size, "chrome" for viewers */
+    void (*progress)(void *arg, double share); /* called while histories are played; NULL */
+    void *progress_arg;
+    const volatile int *stop; /* playing ends when this is set, with TY_EIO; NULL */
 };
 
 /* The whole training of which an executed run is a step, as the section `fleet` says: failures,

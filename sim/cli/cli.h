@@ -104,11 +104,12 @@ void cli_written(int rc);
 int cli_interrupted(void);
 void cli_last_words(const char *text);
 
-/* progress.c: how far it is, on a terminal only. cli_progress_share and cli_progress_line are for
- * callbacks of the library, with a cli_progress as their argument. */
+/* progress.c: how far it is, on a terminal; elsewhere a line where it takes long.
+ * cli_progress_share and cli_progress_line are for callbacks of the library, with a cli_progress as
+ * their argument. */
 struct cli_progress {
     const char *what;
-    bool on, shown;
+    bool on, terminal, shown, told;
     double begun, next; /* s, of a clock that does not jump */
 };
 struct cli_progress cli_progress(const char *what, bool quiet);

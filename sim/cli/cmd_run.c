@@ -300,7 +300,11 @@ static int fleet(const struct cli_options *o, const struct ty_config *config, st
     for (size_t i = 0; rc == 0 && i < o->trace.n; i++) {
         rc = write_fleet(run, &request, o->trace.item[i], err);
     }
+    struct cli_progress progress = cli_progress("playing histories", o->quiet);
+    request.progress = progress.on ? cli_progress_share : NULL;
+    request.progress_arg = &progress;
     rc = rc < 0 ? rc : ty_run_fleet(run, &request, &text, err);
+    cli_progress_end(&progress);
     return cli_hand_over(rc, text, target(o, config), err);
 }
 

@@ -66,7 +66,7 @@ int cmd_sweep(const struct cli_options *o)
     s.progress = progress.on ? cli_progress_share : NULL;
     s.progress_arg = &progress;
     if (o->output != NULL && strcmp(o->output, "-") != 0) {
-        cli_last_words(progress.on ? "\n" INTERRUPTED : INTERRUPTED);
+        cli_last_words(progress.on && progress.terminal ? "\n" INTERRUPTED : INTERRUPTED);
     }
     const int rc = ty_sweep_rows(&s, err);
     cli_last_words(NULL);

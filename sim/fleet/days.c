@@ -3,6 +3,7 @@
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "sim/base/err.h"
@@ -715,6 +716,9 @@ struct many {
     const struct ty_days *d;
     double length_s;
     uint64_t seed;
+    uint32_t runs;
+    pthread_t caller; /* who tells of progress */
+    const struct ty_progress *progress;
     struct ty_days_sums *sums; /* [runs] */
     int *code;                 /* [runs] */
 };
@@ -722,16 +726,27 @@ struct many {
 static bool play_one(void *arg, uint32_t i)
 {
     const struct many *m = arg;
+    if (ty_progress_ends(m->progress)) {
+        m->code[i] = TY_EIO;
+        return false;
+    }
     m->code[i] = ty_days_play(m->d, m->length_s, m->seed, i, NULL, NULL, &m->sums[i]);
+    if (m->progress->tell != NULL && pthread_equal(m->caller, pthread_self())) {
+        m->progress->tell(m->progress->arg, (double)(i + 1) / m->runs);
+    }
     return m->code[i] == 0;
 }
 
 int ty_days_mean(const struct ty_days *d, double length_s, uint64_t seed, uint32_t runs,
-                 uint32_t threads, struct ty_days_mean *mean)
+                 uint32_t threads, const struct ty_progress *progress, struct ty_days_mean *mean)
 {
+    static const struct ty_progress alone;
     struct many m = {.d = d,
                      .length_s = length_s,
                      .seed = seed,
+                     .runs = runs,
+                     .caller = pthread_self(),
+                     .progress = progress != NULL ? progress : &alone,
                      .sums = calloc(runs, sizeof(*m.sums)),
                      .code = calloc(runs, sizeof(int))};
     int code = m.sums == NULL || m.code == NULL ? TY_ENOMEM : 0;

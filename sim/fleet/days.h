@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "sim/config/fleet.h"
+#include "sim/core/program/timeline.h"
 #include "sim/fleet/replicas.h"
 #include "sim/fleet/slow.h"
 
@@ -95,13 +96,13 @@ int ty_days_play(const struct ty_days *days, double length_s, uint64_t seed, uin
                  ty_days_fn *tell, void *arg, struct ty_days_sums *sums);
 
 /* Mean of so many histories on so many threads, and the standard error of its goodput; the same
- * whatever the threads. 0 or TY_ENOMEM. */
+ * whatever the threads. `progress` may be NULL. 0, TY_ENOMEM, or TY_EIO where it was stopped. */
 struct ty_days_mean {
     double share[TY_N_FLEET_STATES]; /* add up to 1 */
     double standard_error;           /* of share[TY_FLEET_WORK]; NaN: one history tells none */
     double failures_per_day;
 };
 int ty_days_mean(const struct ty_days *days, double length_s, uint64_t seed, uint32_t runs,
-                 uint32_t threads, struct ty_days_mean *mean);
+                 uint32_t threads, const struct ty_progress *progress, struct ty_days_mean *mean);
 
 #endif

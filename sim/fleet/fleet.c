@@ -373,7 +373,8 @@ static int find_replicas(const struct ty_run *run, struct ty_fleet *f, struct ty
 }
 
 int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories, uint32_t threads,
-                      struct ty_fleet *fleet, struct ty_err *err)
+                      const struct ty_progress *progress, struct ty_fleet *fleet,
+                      struct ty_err *err)
 {
     const struct ty_cluster *cluster = &run->config->cluster;
     struct ty_fleet *f = fleet;
@@ -401,10 +402,9 @@ int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories,
     f->gpu_hours = f->days_for_tokens * 24 * f->gpus;
     f->cost =
         f->days_for_tokens * 24 * options->price * (f->gpus + f->spares * cluster->gpus_per_node);
-    return ty_days_mean(&f->job.days, days * TY_DAY_S, run->config->run.seed, histories, threads,
-                        &f->played) < 0
-               ? ty_fail_memory(err)
-               : 0;
+    rc = ty_days_mean(&f->job.days, days * TY_DAY_S, run->config->run.seed, histories, threads,
+                      progress, &f->played);
+    return rc == TY_EIO ? ty_progress_stopped(err) : rc < 0 ? ty_fail_memory(err) : 0;
 }
 
 /* ---- what a change would be worth ---- */

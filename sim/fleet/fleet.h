@@ -59,6 +59,7 @@ void ty_fleet_resized(const struct ty_fleet *fleet, double gpus, struct ty_fleet
  * of so many days are played. (3), with a place, where checkpoints would not be durable before the
  * next begins. */
 int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories, uint32_t threads,
-                      struct ty_fleet *fleet, struct ty_err *err);
+                      const struct ty_progress *progress, struct ty_fleet *fleet,
+                      struct ty_err *err);
 
 #endif

@@ -614,7 +614,8 @@ int ty_run_fleet(const struct ty_run *run, const struct ty_fleet_request *reques
     }
     const double days = r->days > 0 ? r->days : form->show != NULL ? DAYS_SHOWN : DAYS_PLAYED;
     const uint32_t runs = form->show != NULL ? 1 : r->runs > 0 ? r->runs : HISTORIES_PLAYED;
-    rc = ty_fleet_work_out(run, days, runs, r->jobs, &fleet, err);
+    const struct ty_progress progress = {r->progress, r->progress_arg, r->stop};
+    rc = ty_fleet_work_out(run, days, runs, r->jobs, &progress, &fleet, err);
     if (rc == 0 && form->show != NULL) {
         rc = put_history(&t, &fleet, form->show, err);
     } else if (rc == 0) {

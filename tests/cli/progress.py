@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Progress: on a terminal, and nowhere else.
+"""Progress: on a terminal; elsewhere one line, of what takes long.
 
 usage: progress.py TRAINYARD FAST_CLOCK
 
@@ -48,11 +48,18 @@ def left_on_screen(said):
 
 
 def redirected(test, words, clock):
-    """Nothing is told, however long it takes."""
+    """Of what is long a line that stays is told, and nothing else."""
     done = test.call(None, *words, env={**os.environ, "LD_PRELOAD": clock})
-    test.check("nothing of it is redirected", len(done.stdout) > 1e6
+    test.check("nothing that is rewritten is redirected", len(done.stdout) > 1e6
                and "\r" not in done.stderr + done.stdout and "\x1b" not in done.stderr + done.stdout
                and "writing" not in done.stderr, done.stderr)
+    words = ["fleet", words[1], "--days", "1", "--runs", "500", "-j", "1"]
+    done = test.call(None, *words, env={**os.environ, "LD_PRELOAD": clock})
+    test.check("but how long it will take, once", re.fullmatch(
+        r"playing histories takes about \d+ (s|min) in all; Ctrl-C stops it\n", done.stderr),
+        done.stderr)
+    done = test.call(None, *words, "-q", env={**os.environ, "LD_PRELOAD": clock})
+    test.check("and nothing with --quiet", done.stderr == "", done.stderr)
 
 
 def told(test, words, clock):

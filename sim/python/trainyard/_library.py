@@ -54,7 +54,8 @@ class ExecuteOptions(Options):
 
 
 class FleetRequest(Options):
-    _fields_ = [("days", c_double), ("runs", c_uint32), ("jobs", c_uint32), ("form", c_char_p)]
+    _fields_ = [("days", c_double), ("runs", c_uint32), ("jobs", c_uint32), ("form", c_char_p),
+                ("progress", c_void_p), ("progress_arg", c_void_p), ("stop", POINTER(c_int))]
 
 
 class TraceOptions(Structure):

@@ -359,8 +359,10 @@ class Weeks(NamedTuple):
 
 
 def _weeks(run: c.Owned, days: float, runs: int) -> Weeks:
-    request = c.FleetRequest(days, runs, 0, b"json")
-    report = json.loads(c.call_text(c.lib.ty_run_fleet, run.pointer, ctypes.byref(request)))
+    stop = c.Stop()
+    request = c.FleetRequest(days, runs, 0, b"json", stop=stop.pointer)
+    report = json.loads(stop.watch(c.call_text, c.lib.ty_run_fleet, run.pointer,
+                                   ctypes.byref(request)))
     return Weeks(report["goodput"], report["loss"], table(report["causes"]),
                  table(report["sizes"]), table(report["worth"]), report)
 

@@ -158,7 +158,7 @@ TEST(days_come_to_what_the_closed_form_says)
         const struct ty_renewal_shares s = ty_renewal_shares(&r);
         const struct ty_days d = days_of(&r);
         struct ty_days_mean m;
-        ck_assert_int_eq(ty_days_mean(&d, 200 / r.rate, 1 + i, 50, 1, &m), 0);
+        ck_assert_int_eq(ty_days_mean(&d, 200 / r.rate, 1 + i, 50, 1, NULL, &m), 0);
         ck_assert_double_eq_tol(m.share[TY_FLEET_WORK], s.goodput, 4 * m.standard_error);
         /* The other shares have about the spread of the goodput, which they leave. */
         ck_assert_double_eq_tol(m.share[TY_FLEET_CHECKPOINT], s.checkpoints, 4 * m.standard_error);
@@ -194,7 +194,7 @@ TEST(two_levels_are_those_of_the_table)
         ck_assert_double_eq_tol(sum_of(&s), 1, 1e-12);
         const struct ty_days d = days_of(&r);
         struct ty_days_mean m;
-        ck_assert_int_eq(ty_days_mean(&d, 1000 / r.rate, 3, 40, 1, &m), 0);
+        ck_assert_int_eq(ty_days_mean(&d, 1000 / r.rate, 3, 40, 1, NULL, &m), 0);
         ck_assert_double_eq_tol(m.share[TY_FLEET_WORK], s.goodput, 4 * m.standard_error);
         ck_assert_double_eq_tol(m.share[TY_FLEET_RESTART], s.restart, 4 * m.standard_error);
     }
@@ -221,7 +221,7 @@ TEST(planned_stops_save_what_is_done)
         const struct ty_days d = days_of(r);
         struct ty_days_mean m;
         ck_assert_double_eq_tol(sum_of(&s), 1, 1e-12);
-        ck_assert_int_eq(ty_days_mean(&d, 2000 / (r->rate + r->stops), 1 + i, 100, 1, &m), 0);
+        ck_assert_int_eq(ty_days_mean(&d, 2000 / (r->rate + r->stops), 1 + i, 100, 1, NULL, &m), 0);
         const double near = 4 * m.standard_error;
         ck_assert_double_eq_tol(m.share[TY_FLEET_WORK], s.goodput, near);
         ck_assert_double_eq_tol(m.share[TY_FLEET_CHECKPOINT], s.checkpoints, near);
@@ -250,7 +250,7 @@ TEST(as_many_stops_as_were_planned)
                               .planned_every_s = 5000,
                               .planned_s = 1000};
     struct ty_days_mean m;
-    ck_assert_int_eq(ty_days_mean(&d, 1e8, 1, 20, 1, &m), 0);
+    ck_assert_int_eq(ty_days_mean(&d, 1e8, 1, 20, 1, NULL, &m), 0);
     ck_assert_double_eq_tol(m.share[TY_FLEET_PLANNED], 1000 / 6000.0, 1e-3);
 }
 
@@ -261,7 +261,7 @@ TEST(nothing_fails)
     ck_assert(isinf(ty_best_interval(&r)));
     const struct ty_days d = days_of(&r);
     struct ty_days_mean m;
-    ck_assert_int_eq(ty_days_mean(&d, 1830.0 * 1000, 1, 2, 1, &m), 0);
+    ck_assert_int_eq(ty_days_mean(&d, 1830.0 * 1000, 1, 2, 1, NULL, &m), 0);
     ck_assert_double_eq_tol(m.share[TY_FLEET_WORK], 1800.0 / 1830.0, 1e-12);
     ck_assert_double_eq(m.standard_error, 0);
     r.every_s = INFINITY;
@@ -292,7 +292,7 @@ TEST(spares_follow_erlang)
             .repair_s = rows[i].repair_h * 3600,
             .spares = rows[i].spares};
         struct ty_days_mean m;
-        ck_assert_int_eq(ty_days_mean(&d, 2000 / d.rate, 5, 40, 1, &m), 0);
+        ck_assert_int_eq(ty_days_mean(&d, 2000 / d.rate, 5, 40, 1, NULL, &m), 0);
         /* It begins with all of them. */
         ck_assert_double_eq_tol(m.share[TY_FLEET_SPARES], rows[i].share,
                                 0.03 * rows[i].share + 3e-4);
@@ -339,8 +339,8 @@ TEST(a_history_has_no_holes)
     }
     ck_assert_double_eq_tol(all, last, 1e-6);
     struct ty_days_mean one, two;
-    ck_assert_int_eq(ty_days_mean(&d, 1e7, 1, 20, 1, &one), 0);
-    ck_assert_int_eq(ty_days_mean(&d, 1e7, 1, 20, 2, &two), 0);
+    ck_assert_int_eq(ty_days_mean(&d, 1e7, 1, 20, 1, NULL, &one), 0);
+    ck_assert_int_eq(ty_days_mean(&d, 1e7, 1, 20, 2, NULL, &two), 0);
     ck_assert(memcmp(&one, &two, sizeof(one)) == 0);
 }
 
@@ -375,7 +375,7 @@ TEST(replicas_leave_and_return_as_the_closed_form_says)
         struct ty_fleet_job job;
         ty_fleet_job(&o, nodes, 8 * nodes, &job);
         struct ty_days_mean m;
-        ck_assert_int_eq(ty_days_mean(&job.days, 3650 * TY_DAY_S, 1 + i, 20, 1, &m), 0);
+        ck_assert_int_eq(ty_days_mean(&job.days, 3650 * TY_DAY_S, 1 + i, 20, 1, NULL, &m), 0);
         double closed = 0, played = 0;
         for (int k = 0; k < TY_N_FLEET_STATES; k++) {
             ck_assert_double_eq_tol(m.share[k], job.share[k], 4 * m.standard_error + rows[i].near);

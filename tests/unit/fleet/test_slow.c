@@ -59,7 +59,8 @@ TEST(slow_steps_cost_what_the_closed_form_says)
         double squares[TY_N_FLEET_STATES] = {0}, closed = 0;
         const uint32_t runs = 40;
         for (uint32_t n = 0; n < runs; n++) {
-            ck_assert_int_eq(ty_days_mean(&job.days, 730 * TY_DAY_S, 100 * i + n, 1, 1, &one), 0);
+            ck_assert_int_eq(ty_days_mean(&job.days, 730 * TY_DAY_S, 100 * i + n, 1, 1, NULL, &one),
+                             0);
             for (int k = 0; k < TY_N_FLEET_STATES; k++) {
                 m.share[k] += one.share[k] / runs;
                 squares[k] += one.share[k] * one.share[k] / runs;
