@@ -253,7 +253,7 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
     char *text = NULL;
     int rc = cli_check_path(target(o, config), err);
     if (rc == 0) {
-        rc = cli_execute(o, run, false, err);
+        rc = cli_execute(o, run, true, err);
     }
     if (rc == 0) {
         rc = find_band(o, run, err);

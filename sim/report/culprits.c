@@ -306,7 +306,7 @@ static void put_routing(struct culprits *c)
 /* ---- ranks of the critical path ---- */
 
 struct path_ranks {
-    const struct ty_program *p;
+    const struct ty_program *p, *executed;
     double *seconds; /* [n_ranks] of computation on the path */
     double total;
 };
@@ -314,10 +314,10 @@ struct path_ranks {
 static void add_rank(void *arg, const struct ty_crit_task *task)
 {
     struct path_ranks *path = arg;
-    const struct ty_gang *gang = &path->p->gangs[task->gang];
-    const struct ty_pass *pass = &ty_gang_passes(path->p, gang)[task->pass];
-    if (ty_pass_ops(path->p, pass)[task->op].stream == TY_STREAM_COMPUTE) {
-        path->seconds[gang->rank_of[task->member]] += ty_s_from_ps(task->dur);
+    const struct ty_program *p = path->executed;
+    const struct ty_pass *pass = &ty_gang_passes(p, &p->gangs[task->gang])[task->pass];
+    if (ty_pass_ops(p, pass)[task->op].stream == TY_STREAM_COMPUTE) {
+        path->seconds[path->p->gangs[task->gang].rank_of[task->member]] += ty_s_from_ps(task->dur);
         path->total += ty_s_from_ps(task->dur);
     }
 }
@@ -326,7 +326,9 @@ static void add_rank(void *arg, const struct ty_crit_task *task)
 static int put_path_ranks(struct culprits *c, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_program *p = &c->run->lowered.program;
-    struct path_ranks path = {.p = p, .seconds = ty_arena_array(arena, double, p->n_ranks)};
+    struct path_ranks path = {.p = p,
+                              .executed = c->run->timeline.program,
+                              .seconds = ty_arena_array(arena, double, p->n_ranks)};
     if (path.seconds == NULL) {
         return ty_fail_memory(err);
     }

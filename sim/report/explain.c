@@ -12,6 +12,7 @@
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
 #include "sim/core/analyse/crit.h"
+#include "sim/core/execute/shorten.h"
 #include "sim/report/table.h"
 #include "sim/run/figures.h"
 #include "sim/run/jobs.h"
@@ -469,6 +470,18 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
 
 /* ---- idle time and activations by stage ---- */
 
+/* Mean over the ranks of a stage. */
+static double stage_bucket_s(const struct ty_run *run, uint32_t stage, enum ty_bucket bucket)
+{
+    const struct ty_program *p = ty_run_is_folded(run) ? run->counted : &run->lowered.program;
+    const struct ty_gang *gang = &p->gangs[stage];
+    double sum = 0;
+    for (uint32_t i = 0; i < gang->n_ranks; i++) {
+        sum += ty_s_from_ps(run->stats.rank[gang->rank_of[i]].bucket[bucket]);
+    }
+    return sum / gang->n_ranks;
+}
+
 /* Kinds of parallelism that few layouts have get a column where they are waited for. */
 static void put_stages(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
 {
@@ -500,14 +513,9 @@ static void put_stages(const struct ty_run *run, const struct ty_figures *f, str
     for (uint32_t s = 0; s < p->n_gangs; s++) {
         ty_text_add(t, "  %5u", (unsigned)s);
         for (uint32_t k = 0; k < n; k++) {
-            double sum = 0;
+            const double idle = stage_bucket_s(run, s, all[column[k]].bucket) / p->n_steps;
             char value[64];
-            for (uint32_t i = 0; i < p->gangs[s].n_ranks; i++) {
-                const uint32_t rank = p->gangs[s].rank_of[i];
-                sum += ty_s_from_ps(run->stats.rank[rank].bucket[all[column[k]].bucket]);
-            }
-            sum /= (double)p->gangs[s].n_ranks * p->n_steps;
-            ty_text_add(t, "%11s", ty_words_seconds(sum, value, sizeof(value)));
+            ty_text_add(t, "%11s", ty_words_seconds(idle, value, sizeof(value)));
         }
         ty_text_add(t, "   %u", (unsigned)run->stats.memory[s].peak_held);
         const uint32_t by_rule = ty_sched_in_flight(sched, &shape, s);
@@ -596,7 +604,7 @@ static int by_seconds(const void *a, const void *b)
 static int put_path(const struct ty_run *run, struct path *path, struct ty_text *t,
                     struct ty_err *err)
 {
-    const struct ty_program *p = &run->lowered.program;
+    const struct ty_program *p = run->timeline.program;
     const double total = ty_s_from_ps(run->timeline.makespan);
     path->p = p;
     path->part = calloc(p->n_kinds, sizeof(*path->part));
@@ -652,10 +660,27 @@ static int explain(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     return rc < 0 ? rc : ty_report_band(run, &f, t, err);
 }
 
+/* With every pass, where some were left out as they only repeat others. */
+static int explain_all(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    struct ty_run seen = *run;
+    if (run->all.whole == NULL) {
+        return explain(run, t, err);
+    }
+    int rc = ty_timeline_init(&seen.all, run->all.whole, err);
+    rc = rc < 0 ? rc : ty_timeline_lengthen(&seen.all, &run->all, err);
+    seen.timeline = seen.all;
+    rc = rc < 0 ? rc : explain(&seen, t, err);
+    ty_timeline_release(&seen.all);
+    return rc;
+}
+
 int ty_report_explain(const struct ty_run *run, struct ty_text *text, struct ty_err *err)
 {
     int rc = ty_run_check_model(run, "an explanation", err);
-    rc = rc < 0 ? rc : ty_run_check_ranks(run, "an explanation", false, err);
-    rc = rc < 0 ? rc : explain(run, text, err);
+    if (rc == 0 && !run->executed) {
+        rc = ty_fail(err, TY_EUSAGE, "an explanation needs an executed run");
+    }
+    rc = rc < 0 ? rc : explain_all(run, text, err);
     return rc == TY_ENOMEM ? ty_fail_memory(err) : rc;
 }

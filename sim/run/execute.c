@@ -353,7 +353,7 @@ static void begin(struct ty_run *run)
     ty_timeline_release(&run->all);
     run->n_twins = 1;
     run->timeline = run->all;
-    run->executed = false;
+    run->executed = run->is_folded = false;
 }
 
 int ty_run_execute_program(struct ty_run *run, const struct ty_program *whole, const char *name,
@@ -464,7 +464,7 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
         rc = rc < 0 ? rc : execute_members(run, whole, engine, err);
     }
     run->timeline = run->all;
-    run->lockstep = folds;
+    run->lockstep = run->is_folded = folds;
     if (folds && each && stand_in(run).row > 0) {
         return finish(run, NULL, false, rc, err);
     }

@@ -10,11 +10,17 @@ struct pass_times {
     uint32_t n[TY_N_PHASES];
 };
 
+/* The program whose times there are: of all ranks, or of one of each gang. */
+static const struct ty_program *executed(const struct ty_run *run)
+{
+    return ty_run_is_folded(run) ? run->timeline.program : &run->lowered.program;
+}
+
 static uint32_t slowest_member(const struct ty_run *run, const struct ty_gang *gang)
 {
     ty_ps most = 0;
     uint32_t slowest = 0;
-    for (uint32_t i = 0; i < gang->n_ranks; i++) {
+    for (uint32_t i = 0; gang->n_ranks > 1 && i < gang->n_ranks; i++) {
         const ty_ps busy = run->stats.rank[gang->rank_of[i]].stream_busy[TY_STREAM_COMPUTE];
         slowest = busy > most ? i : slowest;
         most = busy > most ? busy : most;
@@ -26,7 +32,7 @@ static uint32_t slowest_member(const struct ty_run *run, const struct ty_gang *g
 static ty_ps pass_time(const struct ty_run *run, const struct ty_gang *gang,
                        const struct ty_pass *pass, uint32_t member)
 {
-    const struct ty_program *p = &run->lowered.program;
+    const struct ty_program *p = executed(run);
     const struct ty_op *ops = ty_pass_ops(p, pass);
     ty_ps first = UINT64_MAX, last = 0;
     for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
@@ -42,7 +48,7 @@ static ty_ps pass_time(const struct ty_run *run, const struct ty_gang *gang,
 
 static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
 {
-    const struct ty_program *p = &run->lowered.program;
+    const struct ty_program *p = executed(run);
     const struct ty_gang *gang = &p->gangs[stage];
     const uint32_t member = slowest_member(run, gang);
     struct pass_times times = {.mean = {0}};
@@ -62,7 +68,7 @@ static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
 
 void ty_stage_work(const struct ty_run *run, double *work)
 {
-    const struct ty_program *p = &run->lowered.program;
+    const struct ty_program *p = executed(run);
     const uint32_t stages = p->n_gangs * ty_sched_chunks(&run->config->schedule);
     const double rounds = (double)run->config->layout.micro_batches * p->n_steps;
     for (uint32_t s = 0; s < stages; s++) {
@@ -120,7 +126,7 @@ void ty_layer_work(const struct ty_run *run, double *work, double *layer)
     memset(layer, 0, c->arch.layers * sizeof(*layer));
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         const struct ty_gang *gang = &p->gangs[g];
-        const uint32_t member = gang->n_ranks == 1 ? 0 : slowest_member(run, gang);
+        const uint32_t member = slowest_member(run, gang);
         for (uint32_t i = 0; i < gang->n_passes; i++) {
             const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
             if (pass->phase != TY_PHASE_STEP) {

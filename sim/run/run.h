@@ -36,6 +36,7 @@ struct ty_run {
     bool executed;                    /* to the end; else all.halt says whether some of it was */
     enum ty_sharing sharing;
     uint32_t n_twins;                   /* so many neighbours in each gang do so; 1: none */
+    bool is_folded;                     /* `all` has one member of each gang, for all of them */
     bool lockstep;                      /* members of a gang do everything at the same times */
     struct ty_run_link_load *link_load; /* of the links, once somebody asked (links.h) */
     const char *engine;                 /* "sweep" or "events", once executed */
@@ -81,7 +82,7 @@ int ty_run_plan(struct ty_run **run, const struct ty_config *config, struct ty_p
 /* Whether one member of each gang was executed for all. */
 static inline bool ty_run_is_folded(const struct ty_run *run)
 {
-    return run->all.program == &run->folded || run->all.whole == &run->folded;
+    return run->is_folded;
 }
 
 /* The program that was executed, all jobs, every rank counted; of a run that halted, what was

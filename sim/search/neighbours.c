@@ -195,7 +195,7 @@ static void leave_out(struct ty_neighbours *out, double each)
 /* Returns the tasks of an execution. */
 static double tasks_of(const struct ty_run *run, bool folds)
 {
-    const struct ty_program *p = run->all.program;
+    const struct ty_program *p = ty_run_program(run);
     return folds ? (double)p->n_tasks * p->n_gangs / p->n_ranks : (double)p->n_tasks;
 }
 

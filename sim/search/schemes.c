@@ -243,7 +243,7 @@ int ty_run_schemes(const struct ty_run *run, struct ty_schemes *out, struct ty_a
     if (s.units == NULL) {
         return ty_fail_memory(err);
     }
-    out->no_noise = ty_trial_disable_noise(&s.base, (double)run->all.program->n_tasks);
+    out->no_noise = ty_trial_disable_noise(&s.base, (double)ty_run_program(run)->n_tasks);
     try_grids(&s, ranks);
     const bool any = out->n > 0 || out->refused != NULL;
     if (any) {

@@ -210,9 +210,25 @@ def together(test, folder):
                (status, said))
 
 
+LARGE = """\
+cluster: {preset: dgx-h100, nodes: 2048}
+model: {preset: llama3-405b}
+layout: {tensor: 8, pipeline: 16, global_batch: 2048, micro_batch: 1, recompute: full}
+"""
+
+
+def explained(test, folder):
+    """Ranks that cannot differ are executed once, for an explanation, too."""
+    (folder / "large.yaml").write_text(LARGE)
+    status, said, most = peak(test.binary, folder, ["explain", "large.yaml"])
+    test.check("16,384 GPUs are explained in little memory", status in (0, 1) and said == ""
+               and most < 1.5 * TAKEN, (status, said, most / MB))
+
+
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
-    for part in (too_large, at_once, schedules, bills, other_engine, together, hostile_files):
+    for part in (too_large, at_once, schedules, bills, other_engine, together, explained,
+                 hostile_files):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name).resolve()
             (folder / "run.yaml").write_text(RUN)
