@@ -194,9 +194,9 @@ struct reader {
     struct ty_doc *doc;
     struct ty_arena *arena;
     struct ty_err *err;
-    int code;     /* of the first error */
-    bool stopped; /* reading cannot go on */
-    uint64_t n_nodes;
+    int code;                    /* of the first error */
+    bool stopped;                /* reading cannot go on */
+    uint64_t n_nodes, n_aliased; /* values so far; those that aliases stand for */
     uint32_t n_anchors;
     struct anchor anchors[TY_YAML_MAX_ANCHORS];
     const char *path[TY_YAML_MAX_DEPTH + 2]; /* keys from the root; NULL: in a list */
@@ -306,8 +306,7 @@ static bool count_nodes(struct reader *r, const struct ty_place *at, uint32_t n)
 {
     r->n_nodes += n;
     if (r->n_nodes > TY_YAML_MAX_NODES) {
-        reader_stop(r, TY_ELIMIT, at,
-                    "aliases expand too far; a file may have at most 200000 values");
+        reader_stop(r, TY_ELIMIT, at, "too many values; a file may have at most 200000");
         return false;
     }
     return true;
@@ -388,6 +387,12 @@ static struct built *alias_read(struct reader *r, const char *name, const struct
     }
     struct built *built = node_new(r, TY_NODE_SCALAR, at);
     if (!built || !count_nodes(r, at, anchor->target->weight - 1)) {
+        return NULL;
+    }
+    r->n_aliased += anchor->target->weight;
+    if (r->n_aliased > TY_YAML_MAX_ALIASED) {
+        reader_stop(r, TY_ELIMIT, at,
+                    "aliases expand too far; they may stand for at most 20000 values");
         return NULL;
     }
     *built = *anchor->target;

@@ -17,6 +17,7 @@
 #define TY_YAML_MAX_BYTES   (4u << 20)
 #define TY_YAML_MAX_DEPTH   32u
 #define TY_YAML_MAX_NODES   200000u /* after expansion of aliases */
+#define TY_YAML_MAX_ALIASED 20000u  /* of these, values that aliases stand for */
 #define TY_YAML_MAX_ANCHORS 1000u
 
 enum ty_node_kind {

@@ -188,7 +188,7 @@ TEST(aliases_cannot_expand_or_nest_without_limit)
         }
     }
     char *laughs = ty_text_take(&text);
-    expect_limit(laughs, "f:6:10: aliases expand too far; a file may have at most 200000 values");
+    expect_limit(laughs, "f:5:10: aliases expand too far; they may stand for at most 20000 values");
     free(laughs);
 
     ty_text_add(&text, "a0: &a0 [1]\n");
