@@ -1,6 +1,8 @@
 /* whole.c - counts the parameters and FLOPs of a whole model from its lists of operators. */
 #include "model/parallel/whole.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/parallel/kinds.h"
@@ -27,53 +29,98 @@ void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,
     ty_units_make(units, arch, &alone);
 }
 
-static double whole(const struct ty_arch *arch, enum ty_unit_kind kind)
-{
+/* The units of a whole model and how many of each it has. A megabyte, so it is not on the stack. */
+struct model {
     struct ty_units units;
-    ty_units_make_whole(&units, arch, NULL);
-    return ty_unit_params(&units.kind[kind]);
-}
+    uint32_t count[TY_N_UNIT_KINDS];
+};
 
-static double layers(const struct ty_arch *arch, bool first, bool last)
+/* NULL: no memory; to be freed. */
+static struct model *model_new(const struct ty_arch *arch, const struct ty_layout *like)
 {
     const struct ty_layers all = {.count = arch->layers};
-    struct ty_units units;
-    ty_units_make_whole(&units, arch, NULL);
-    return ty_stage_params(&units, arch, &all, first, last).all;
+    struct model *m = malloc(sizeof(*m));
+    if (m == NULL) {
+        return NULL;
+    }
+    ty_units_make_whole(&m->units, arch, like);
+    if (like != NULL) {
+        ty_model_count(arch, like, m->count);
+    } else {
+        ty_stage_count(arch, &all, true, true, m->count);
+    }
+    return m;
+}
+
+/* A sum over the units of a model; `way` is what the function makes of it. NaN: no memory. */
+typedef double sum_fn(const struct model *m, const struct ty_arch *arch, bool way);
+
+static double sum_of(const struct ty_arch *arch, const struct ty_layout *like, bool way,
+                     sum_fn *sum)
+{
+    struct model *m = model_new(arch, like);
+    const double value = m != NULL ? sum(m, arch, way) : (double)NAN;
+    free(m);
+    return value;
+}
+
+/* ---- parameters ---- */
+
+static double layer_params(const struct model *m, const struct ty_arch *arch, bool ends)
+{
+    const struct ty_layers all = {.count = arch->layers};
+    return ty_stage_params(&m->units, arch, &all, ends, ends).all;
+}
+
+static double embedding_params(const struct model *m, const struct ty_arch *arch, bool unused)
+{
+    (void)arch;
+    (void)unused;
+    return ty_unit_params(&m->units.kind[TY_UNIT_EMBEDDING]);
+}
+
+static double head_params(const struct model *m, const struct ty_arch *arch, bool unused)
+{
+    (void)arch;
+    (void)unused;
+    return ty_unit_params(&m->units.kind[TY_UNIT_HEAD]);
+}
+
+static double active_params(const struct model *m, const struct ty_arch *arch, bool embedding)
+{
+    const struct ty_layers all = {.count = arch->layers};
+    uint32_t count[TY_N_UNIT_KINDS];
+    double sum = 0;
+    ty_stage_count(arch, &all, embedding || arch->tied, true, count);
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        sum += count[k] * ty_unit_active_params(&m->units.kind[k], arch);
+    }
+    return sum;
 }
 
 double ty_arch_layer_params(const struct ty_arch *arch)
 {
-    return layers(arch, false, false) / arch->layers;
+    return sum_of(arch, NULL, false, layer_params) / arch->layers;
 }
 
 double ty_arch_embedding_params(const struct ty_arch *arch)
 {
-    return whole(arch, TY_UNIT_EMBEDDING);
+    return sum_of(arch, NULL, false, embedding_params);
 }
 
 double ty_arch_head_params(const struct ty_arch *arch)
 {
-    return whole(arch, TY_UNIT_HEAD);
+    return sum_of(arch, NULL, false, head_params);
 }
 
 double ty_arch_params(const struct ty_arch *arch)
 {
-    return layers(arch, true, true);
+    return sum_of(arch, NULL, true, layer_params);
 }
 
 double ty_arch_active_params(const struct ty_arch *arch, bool embedding)
 {
-    const struct ty_layers all = {.count = arch->layers};
-    struct ty_units units;
-    uint32_t count[TY_N_UNIT_KINDS];
-    double sum = 0;
-    ty_units_make_whole(&units, arch, NULL);
-    ty_stage_count(arch, &all, embedding || arch->tied, true, count);
-    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        sum += count[k] * ty_unit_active_params(&units.kind[k], arch);
-    }
-    return sum;
+    return sum_of(arch, NULL, embedding, active_params);
 }
 
 /* ---- FLOPs ---- */
@@ -145,22 +192,6 @@ static double work(const struct ty_unit_op *op, uint32_t kernels, double tokens,
 
 /* ---- the conventions ---- */
 
-struct model {
-    struct ty_units units;
-    uint32_t count[TY_N_UNIT_KINDS];
-};
-
-static void count_model(struct model *m, const struct ty_arch *arch, const struct ty_layout *like)
-{
-    const struct ty_layers all = {.count = arch->layers};
-    ty_units_make_whole(&m->units, arch, like);
-    if (like != NULL) {
-        ty_model_count(arch, like, m->count);
-    } else {
-        ty_stage_count(arch, &all, true, true, m->count);
-    }
-}
-
 /* What a token does in a forward of all units, by their operators. */
 static double forward_work(const struct model *m, enum counted counted, bool causal)
 {
@@ -174,18 +205,21 @@ static double forward_work(const struct model *m, enum counted counted, bool cau
     return sum;
 }
 
-double ty_flops_model(const struct ty_arch *arch, bool causal)
+static double model_work(const struct model *m, const struct ty_arch *arch, bool causal)
 {
-    struct model m;
-    count_model(&m, arch, NULL);
     if (causal && ty_flops_by_work(arch)) {
-        return 3 * forward_work(&m, ALL_WORK, true);
+        return 3 * forward_work(m, ALL_WORK, true);
     }
     double params = 2.0 * arch->vocabulary * arch->hidden;
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k <= TY_UNIT_MTP; k++) {
-        params += m.count[k] * ty_unit_active_params(&m.units.kind[k], arch);
+        params += m->count[k] * ty_unit_active_params(&m->units.kind[k], arch);
     }
-    return 6 * params + 3 * forward_work(&m, WITHOUT_WEIGHTS, causal);
+    return 6 * params + 3 * forward_work(m, WITHOUT_WEIGHTS, causal);
+}
+
+double ty_flops_model(const struct ty_arch *arch, bool causal)
+{
+    return sum_of(arch, NULL, causal, model_work);
 }
 
 /* ---- what runs again ---- */
@@ -199,21 +233,24 @@ static bool runs_again_whole(const struct ty_unit_ops *unit)
     return whole;
 }
 
-double ty_flops_repeated(const struct ty_arch *arch, const struct ty_layout *layout, bool causal)
+static double repeated_work(const struct model *m, const struct ty_arch *arch, bool causal)
 {
-    struct model m;
     double sum = 0;
-    count_model(&m, arch, layout);
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        const struct ty_unit_ops *unit = &m.units.kind[k];
+        const struct ty_unit_ops *unit = &m->units.kind[k];
         const bool by_params =
             ty_unit_is_layer(k) && runs_again_whole(unit) && !(causal && ty_flops_by_work(arch));
         for (uint32_t i = 0; i < unit->n; i++) {
             const struct ty_unit_op *op = &unit->op[i];
-            sum += m.count[k] * work(op, op->again, m.units.shard.tokens,
-                                     by_params ? WITHOUT_WEIGHTS : ALL_WORK, causal);
+            sum += m->count[k] * work(op, op->again, m->units.shard.tokens,
+                                      by_params ? WITHOUT_WEIGHTS : ALL_WORK, causal);
         }
-        sum += by_params ? 2.0 * m.count[k] * ty_unit_active_params(unit, arch) : 0;
+        sum += by_params ? 2.0 * m->count[k] * ty_unit_active_params(unit, arch) : 0;
     }
     return sum;
+}
+
+double ty_flops_repeated(const struct ty_arch *arch, const struct ty_layout *layout, bool causal)
+{
+    return sum_of(arch, layout, causal, repeated_work);
 }

@@ -10,7 +10,9 @@
  * that predict further tokens matrix products instead of parameters, without the router's, as
  * Megatron-LM does and publications about them do (training.py, num_floating_point_operations).
  * What recomputation repeats is counted in the same way, so that HFU is never below MFU: layers
- * that run again whole by their parameters, parts of them by their products. */
+ * that run again whole by their parameters, parts of them by their products.
+ *
+ * All are NaN where memory is exhausted. */
 #ifndef TY_MODEL_PARALLEL_WHOLE_H
 #define TY_MODEL_PARALLEL_WHOLE_H
 

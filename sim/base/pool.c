@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define THREADS_MAX 256u
+#define STACK_B     (1u << 20) /* of a thread: glibc gives 8 MB, musl 128 KiB */
 
 struct pool {
     pthread_mutex_t lock;
@@ -40,6 +41,18 @@ uint32_t ty_pool_threads(uint32_t jobs)
     return jobs > 0 ? jobs : cores > 0 ? (uint32_t)cores : 1;
 }
 
+bool ty_thread_start(pthread_t *thread, void *(*work)(void *), void *arg)
+{
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr) != 0) {
+        return false;
+    }
+    const bool started = pthread_attr_setstacksize(&attr, STACK_B) == 0 &&
+                         pthread_create(thread, &attr, work, arg) == 0;
+    pthread_attr_destroy(&attr);
+    return started;
+}
+
 void ty_pool_run(uint32_t from, uint32_t n, uint32_t jobs, ty_pool_fn *work, void *arg)
 {
     struct pool pool = {.next = from, .n = n, .work = work, .arg = arg};
@@ -48,8 +61,7 @@ void ty_pool_run(uint32_t from, uint32_t n, uint32_t jobs, ty_pool_fn *work, voi
     uint32_t started = 0;
     pthread_mutex_init(&pool.lock, NULL);
     while (started + 1 < wanted && started + 1 < n - (from < n ? from : n) &&
-           started < THREADS_MAX &&
-           pthread_create(&threads[started], NULL, take_pieces, &pool) == 0) {
+           started < THREADS_MAX && ty_thread_start(&threads[started], take_pieces, &pool)) {
         started++;
     }
     take_pieces(&pool);

@@ -2,8 +2,13 @@
 #ifndef TY_BASE_POOL_H
 #define TY_BASE_POOL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Starts a thread with a stack of known size, whatever ulimit -s and the C library give. False:
+ * none could be started. */
+bool ty_thread_start(pthread_t *thread, void *(*work)(void *), void *arg);
 
 /* One piece; false: start no further ones. */
 typedef bool ty_pool_fn(void *arg, uint32_t i);

@@ -578,24 +578,32 @@ static bool can_deal(const struct ty_config *config, const struct problem *p)
     return chunks == 1 || p->deal.n_kinds == 1;
 }
 
+static int improve(struct search *x, struct ty_deal_share *share)
+{
+    const int rc = x->out->found ? try_neighbours(x, share) : 0;
+    return rc == 0 && x->out->found ? try_fewer(x, share) : rc;
+}
+
 int ty_plan_stages(const struct ty_config *config, const uint32_t *mode, uint32_t n_modes,
                    struct ty_price_book *book, struct ty_plan_stages *out, struct ty_arena *arena,
                    struct ty_err *err)
 {
-    struct problem problem;
+    struct problem *problem = ty_arena_array(arena, struct problem, 1);
     *out = (struct ty_plan_stages){.found = false};
     if (ty_sched_directions(ty_sched_of(&config->schedule)->placement) > 1 ||
         config->schedule.custom != NULL || config->layout.stages > TY_LIST_MAX) {
         return 0;
     }
-    int rc = find_costs(&problem, config, mode, n_modes, book, &out->simulated, arena, err);
-    if (rc < 0 || !can_deal(config, &problem)) {
+    int rc = problem == NULL
+                 ? ty_fail_memory(err)
+                 : find_costs(problem, config, mode, n_modes, book, &out->simulated, arena, err);
+    if (rc < 0 || !can_deal(config, problem)) {
         return rc;
     }
-    const uint32_t n = problem.deal.n_stages;
-    struct search x = {.problem = &problem,
+    const uint32_t n = problem->deal.n_stages;
+    struct search x = {.problem = problem,
                        .stage = ty_arena_array(arena, struct ty_deal_stage, n),
-                       .deal = problem.deal,
+                       .deal = problem->deal,
                        .book = book,
                        .best = ty_arena_array(arena, struct ty_deal_share, n),
                        .out = out,
@@ -605,15 +613,10 @@ int ty_plan_stages(const struct ty_config *config, const uint32_t *mode, uint32_
     if (x.stage == NULL || x.best == NULL || share == NULL) {
         return ty_fail_memory(err);
     }
-    memcpy(x.stage, problem.stage, n * sizeof(*x.stage));
+    memcpy(x.stage, problem->stage, n * sizeof(*x.stage));
     x.deal.stage = x.stage;
     rc = find(&x);
-    if (rc == 0 && out->found) {
-        rc = try_neighbours(&x, share);
-    }
-    if (rc == 0 && out->found) {
-        rc = try_fewer(&x, share);
-    }
+    rc = rc < 0 ? rc : improve(&x, share);
     out->found = out->found && (out->stage_layers.n > 0 || out->recompute_layers.n > 0);
     return rc;
 }

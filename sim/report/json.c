@@ -262,13 +262,16 @@ static void largest(struct ty_json *j, const struct ty_run *run, uint32_t stage,
 static int remedies(struct ty_json *j, const struct ty_run *run, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
-    struct ty_remedies list = {.n = 0};
+    struct ty_remedies *list = ty_arena_array(&arena, struct ty_remedies, 1);
     const double budget_s = ty_report_budget_s(run);
-    const int rc = budget_s < 0 ? 0 : ty_run_remedies(run, budget_s, &list, &arena, err);
+    int rc = list != NULL ? 0 : ty_fail_memory(err);
+    if (rc == 0 && budget_s >= 0) {
+        rc = ty_run_remedies(run, budget_s, list, &arena, err);
+    }
     ty_json_array(j, "would_fit");
     ty_json_rows(j);
-    for (uint32_t i = 0; rc == 0 && i < list.n; i++) {
-        const struct ty_remedy *r = &list.item[i];
+    for (uint32_t i = 0; rc == 0 && i < list->n; i++) {
+        const struct ty_remedy *r = &list->item[i];
         ty_json_object(j, NULL);
         ty_json_array(j, "set");
         for (uint32_t k = 0; k < r->change.n; k++) {
@@ -290,7 +293,7 @@ static int remedies(struct ty_json *j, const struct ty_run *run, struct ty_err *
 static int memory(struct ty_json *j, const struct ty_run *run, bool advise, struct ty_err *err)
 {
     const uint32_t n = run->lowered.program.n_gangs;
-    struct ty_bill bill, fullest;
+    struct ty_bill fullest;
     const uint32_t stage = ty_run_fullest(run, &fullest);
     const double capacity = fullest.capacity_B;
     const enum ty_verdict verdict = ty_memory_verdict(fullest.total_B, capacity);
@@ -302,8 +305,7 @@ static int memory(struct ty_json *j, const struct ty_run *run, bool advise, stru
     ty_json_real(j, "margin_share", 1 - fullest.total_B / capacity);
     ty_json_array(j, "peak_bytes");
     for (uint32_t s = 0; s < n; s++) {
-        ty_run_bill(run, s, &bill);
-        ty_json_real(j, NULL, bill.total_B);
+        ty_json_real(j, NULL, ty_run_peak_B(run, s));
     }
     ty_json_end(j);
     ty_json_array(j, "stage_capacity_bytes");

@@ -159,14 +159,15 @@ static void gang_uses(const struct ty_run *run, const struct ty_gang *gang, stru
                       uint32_t *n)
 {
     const struct ty_program *p = &run->lowered.program;
-    bool seen[UINT16_MAX + 1] = {false};
+    uint8_t seen[(UINT16_MAX + 1) / 8] = {0}; /* bits */
     for (struct ty_issue at = ty_issue_of(p, gang); ty_issue_next(&at);) {
         const struct ty_kind *kind = &p->kinds[at.op->kind];
-        if (!seen[at.op->kind] && kind->group != NULL && kind->algorithm != NULL) {
+        const uint8_t bit = (uint8_t)(1u << at.op->kind % 8);
+        if ((seen[at.op->kind / 8] & bit) == 0 && kind->group != NULL && kind->algorithm != NULL) {
             const struct use use = {kind, reach_of(kind)};
             add_use(uses, n, &use);
         }
-        seen[at.op->kind] = true;
+        seen[at.op->kind / 8] |= bit;
     }
 }
 

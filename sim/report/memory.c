@@ -333,7 +333,6 @@ double ty_report_budget_s(const struct ty_run *run)
 int ty_report_suggest(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
-    struct ty_remedies list;
     struct ty_bill largest;
     const double budget_s = ty_report_budget_s(run);
     if (run->config->workload.job != NULL || budget_s < 0) {
@@ -343,19 +342,26 @@ int ty_report_suggest(const struct ty_run *run, struct ty_text *t, struct ty_err
     if (ty_run_verdict(run, &largest) == TY_VERDICT_FITS) {
         return 0;
     }
-    const int rc = ty_run_remedies(run, budget_s, &list, &arena, err);
+    struct ty_remedies *list = ty_arena_array(&arena, struct ty_remedies, 1);
+    const int rc =
+        list != NULL ? ty_run_remedies(run, budget_s, list, &arena, err) : ty_fail_memory(err);
     if (rc == 0) {
-        put_remedies(run, &list, t);
+        put_remedies(run, list, t);
     }
     ty_arena_release(&arena);
     return rc;
 }
 
+static void put_fullest(const struct ty_run *run, struct ty_text *t)
+{
+    struct ty_bill fullest;
+    const uint32_t stage = ty_run_fullest(run, &fullest);
+    put_largest(run, stage, &fullest, t);
+    report_tiers(run, &fullest, t);
+}
+
 void ty_report_memory(const struct ty_run *run, struct ty_text *t)
 {
-    struct ty_bill largest;
-    const uint32_t stage = ty_run_fullest(run, &largest);
     put_stages(run, t);
-    put_largest(run, stage, &largest, t);
-    report_tiers(run, &largest, t);
+    put_fullest(run, t);
 }

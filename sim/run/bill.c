@@ -265,6 +265,13 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
     out->capacity_B = ty_run_memory(run, stage, &out->node);
 }
 
+double ty_run_peak_B(const struct ty_run *run, uint32_t stage)
+{
+    struct ty_bill bill;
+    ty_run_bill(run, stage, &bill);
+    return bill.total_B;
+}
+
 /* Whether it takes the larger share of its memory. */
 static bool is_fuller(const struct ty_bill *a, const struct ty_bill *b)
 {

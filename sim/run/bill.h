@@ -57,6 +57,7 @@ struct ty_bill {
                                  * nothing of the pass has been freed yet */
 };
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out);
+double ty_run_peak_B(const struct ty_run *run, uint32_t stage); /* its total */
 
 /* The forward pass whose activations have been held longest at the moment of a stage's bill. NULL:
  * none are. */

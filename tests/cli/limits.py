@@ -120,7 +120,8 @@ def hostile_files(test, folder):
              "deep_map.yaml": "".join(" " * i + "a:\n" for i in range(2000)),
              "key.yaml": "k" * 10_000_000 + ": 1\n",
              "colon.yaml": "model: {layers: " + "1" * 5_000_000 + "}\n",
-             "cycle.yaml": "a: &a [*a]\n"}
+             "cycle.yaml": "a: &a [*a]\n",
+             "few.yaml": "\n".join(bomb.split("\n")[:5]) + "\nlayout: {recompute: *e}\n"}
     for name, text in files.items():
         (folder / name).write_text(text)
         status, said, most = peak(test.binary, folder, ["check", name], ROOM)
@@ -225,10 +226,24 @@ def explained(test, folder):
                and most < 1.5 * TAKEN, (status, said, most / MB))
 
 
+STACK = 1 << 20  # bytes; other systems give less than the usual 8 MiB, and threads less still
+
+
+def little_stack(test, folder):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_STACK, (STACK, STACK))  # noqa: E731
+    for words in (["run", "run.yaml", "--trace", "chrome:t.json.gz"], ["fleet", "run.yaml"],
+                  ["explain", "run.yaml"], ["report", "run.yaml", "-o", "t.html"],
+                  ["plan", "run.yaml", "--over", "layout.tensor=auto", "-j", "2"],
+                  ["sweep", "run.yaml", "--over", "layout.tensor=1,2", "-j", "2"]):
+        done = subprocess.run([test.binary, *words], cwd=folder, capture_output=True, text=True,
+                              check=False, preexec_fn=limit)
+        test.check(f"{words[0]} needs no more than 1 MiB of stack", done.returncode == 0, done)
+
+
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
     for part in (too_large, at_once, schedules, bills, other_engine, together, explained,
-                 hostile_files):
+                 little_stack, hostile_files):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name).resolve()
             (folder / "run.yaml").write_text(RUN)

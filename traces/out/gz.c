@@ -115,7 +115,7 @@ static void start_threads(struct ty_gz *gz)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (gz->n_threads < n && pthread_create(&gz->thread[gz->n_threads], NULL, work, gz) == 0) {
+    while (gz->n_threads < n && ty_thread_start(&gz->thread[gz->n_threads], work, gz)) {
         gz->n_threads++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

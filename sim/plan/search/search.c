@@ -763,21 +763,26 @@ static void release(struct searching *s)
 int ty_plan_search(struct ty_plan_result *result, const struct ty_plan_search *asked, bool *exact,
                    struct ty_err *err)
 {
-    struct searching s = {.result = result, .asked = asked, .most_open = ABREAST};
-    ty_err_init(&s.fault);
-    pthread_mutex_init(&s.lock, NULL);
-    pthread_cond_init(&s.news, NULL);
-    ty_plan_tools_init(&s.tools, result->base);
-    int rc = prepare(&s, err);
+    struct searching *s = malloc(sizeof(*s));
+    if (s == NULL) {
+        return ty_fail_memory(err);
+    }
+    *s = (struct searching){.result = result, .asked = asked, .most_open = ABREAST};
+    ty_err_init(&s->fault);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->news, NULL);
+    ty_plan_tools_init(&s->tools, result->base);
+    int rc = prepare(s, err);
     if (rc == 0) {
-        rc = search(&s);
+        rc = search(s);
         rc = rc == TY_ENOMEM ? ty_fail_memory(err) : rc;
     }
-    if (s.fault.code != 0) {
-        rc = ty_fail(err, s.fault.code, "%s", s.fault.text);
+    if (s->fault.code != 0) {
+        rc = ty_fail(err, s->fault.code, "%s", s->fault.text);
     }
-    *exact = s.next == s.n_queued && s.screened == result->space.n_points && !is_stopped(&s);
-    release(&s);
+    *exact = s->next == s->n_queued && s->screened == result->space.n_points && !is_stopped(s);
+    release(s);
+    free(s);
     return rc;
 }
 
