@@ -19,6 +19,9 @@ char *ty_text_plain(char *text);
 /* Writes text to a file; compressed where the path ends in ".gz". (3) */
 int ty_text_write(const char *text, const char *path, struct ty_err *err);
 
+/* From now on no output may replace a file that was read: for a process that is one command. */
+void ty_inputs_keep(void);
+
 /* Whether a file could be written there, found by trying. (3) */
 int ty_path_check(const char *path, struct ty_err *err);
 

@@ -4,11 +4,80 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- what was read ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    bool keeps;
+    size_t n, cap;
+    struct id {
+        dev_t device;
+        ino_t inode;
+    } * item; /* [n], as long as the process */
+} inputs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void ty_inputs_keep(void)
+{
+    inputs.keeps = true;
+}
+
+static bool is_kept(const struct stat *st)
+{
+    bool found = false;
+    for (size_t i = 0; i < inputs.n && !found; i++) {
+        found = inputs.item[i].device == st->st_dev && inputs.item[i].inode == st->st_ino;
+    }
+    return found;
+}
+
+/* Without memory for its name a file is not protected; reading it will fail for memory, too. */
+void ty_inputs_add(const char *path)
+{
+    struct stat st;
+    if (!inputs.keeps || stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return;
+    }
+    pthread_mutex_lock(&inputs.lock);
+    if (!is_kept(&st)) {
+        if (inputs.n == inputs.cap) {
+            const size_t cap = 2 * inputs.cap + 16;
+            struct id *larger = realloc(inputs.item, cap * sizeof(*larger));
+            inputs.cap = larger != NULL ? cap : inputs.cap;
+            inputs.item = larger != NULL ? larger : inputs.item;
+        }
+        if (inputs.n < inputs.cap) {
+            inputs.item[inputs.n++] = (struct id){st.st_dev, st.st_ino};
+        }
+    }
+    pthread_mutex_unlock(&inputs.lock);
+}
+
+bool ty_inputs_have(const char *path)
+{
+    struct stat st;
+    if (!inputs.keeps || stat(path, &st) != 0) {
+        return false;
+    }
+    pthread_mutex_lock(&inputs.lock);
+    const bool found = is_kept(&st);
+    pthread_mutex_unlock(&inputs.lock);
+    return found;
+}
+
+int ty_fail_overwrites(struct ty_err *err, const char *path)
+{
+    return ty_fail(err, TY_EUSAGE, "%s is an input and would be overwritten; name another file",
+                   path);
+}
+
+/* ---- whole files ---- */
 
 /* Reads at most one byte more than the limit, so that the caller sees that there is more. */
 static int stream_read(FILE *stream, size_t most, char **data, size_t *len)
@@ -55,6 +124,9 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     if (!stream) {
         return ty_fail(err, code_of(errno), "%s: cannot be opened (%s)", name,
                        ty_errno_text(errno));
+    }
+    if (!is_stdin) {
+        ty_inputs_add(path);
     }
     char *data = NULL;
     size_t n = 0;

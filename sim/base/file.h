@@ -2,6 +2,8 @@
 #ifndef TY_BASE_FILE_H
 #define TY_BASE_FILE_H
 
+#include <stdbool.h>
+
 #include "sim/base/arena.h"
 #include "sim/base/err.h"
 
@@ -9,6 +11,15 @@
  * mark at its beginning. text[*len] is zero. TY_EIO, TY_ENOMEM, or TY_ELIMIT when it is larger. */
 int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const char **text,
                  size_t *len, struct ty_err *err);
+
+/* The files that this process has read, for a program whose outputs must not replace them. Nothing
+ * is kept before ty_inputs_keep: a library does not know what its caller still needs. */
+void ty_inputs_keep(void);
+void ty_inputs_add(const char *path);
+bool ty_inputs_have(const char *path);
+
+/* TY_EUSAGE, with words for it. */
+int ty_fail_overwrites(struct ty_err *err, const char *path);
 
 /* All n bytes to fd, through interruptions and short writes. Returns 0 or an errno: EINTR when a
  * signal came and *stop is set (stop may be NULL). */

@@ -177,6 +177,7 @@ static void keep_freed_memory(void)
 int cli_main(int argc, char **argv, const struct ty_crew *crew)
 {
     cli_catch_signals();
+    ty_inputs_keep();
     keep_freed_memory();
     const int status = dispatch(argc, argv, crew);
     if (fflush(stdout) != 0 || ferror(stdout)) {

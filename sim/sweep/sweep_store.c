@@ -232,6 +232,9 @@ static int find_target(struct ty_sweep_store *store, struct ty_err *err)
         store->fd = open(output, O_WRONLY | O_CLOEXEC);
         return store->fd < 0 ? ty_fail_write(err, output, errno) : 0;
     }
+    if (there && ty_inputs_have(output)) {
+        return ty_fail_overwrites(err, output);
+    }
     char *real = there ? realpath(output, NULL) : NULL;
     if (there && real == NULL) {
         return ty_fail_write(err, output, errno);

@@ -178,8 +178,24 @@ def inputs(test, folder):
                                         "matmul,forward,,bf16,128,256,256,5\n")
     test.call(folder, "run", "run.yaml", "-q", "-o", "/dev/null", "--ranks", "all", "--trace",
               "kineto:profile")
+    (folder / "config.json").write_text('{"model_type": "llama", "hidden_size": 256, "vocab_size": 1000, '
+                                        '"num_hidden_layers": 4, "num_attention_heads": 4, '
+                                        '"intermediate_size": 688, "max_position_embeddings": 128}')
+    (folder / "hf.yaml").write_text(SMALL.replace(SMALL.splitlines()[1],
+                                                  "model: {huggingface: config.json}"))
+    for form, path in (("goal", "goal/trace.goal"), ("chakra", "chakra/trace")):
+        test.call(folder, "export", form, "run.yaml", "-q", "-o", form)
+        groups = ", groups: chakra/comm.json" * (form == "chakra")
+        (folder / f"{form}.yaml").write_text(f"{SMALL.splitlines()[0]}\n"
+                                             f"workload: {{{form}: {path}{groups}}}\n")
+    chakra = (folder / "chakra").is_dir()  # a build without protobuf has none
+    (folder / "launch.sh").write_text("source sizes.sh\npython pretrain_gpt.py $ARGS\n")
+    (folder / "sizes.sh").write_text(
+        'ARGS="--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 128 '
+        '--micro-batch-size 1 --global-batch-size 8 --max-position-embeddings 128"\n')
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    test.check("there is a profile", len(before) == 12, sorted(before))
+    test.check("there are a profile and an export", len(before) > 16
+               and (folder / "goal").is_dir(), sorted(before))
     operators = ["--set", "cluster.operators=kernels.csv"]
     for words in (["run", "run.yaml", *operators, "--trace", "csv:kernels.csv"],
                   ["run", "run.yaml", *operators, "-o", "./kernels.csv"],
@@ -192,7 +208,14 @@ def inputs(test, folder):
                   ["import", "kineto", "profile", "-o", "profile/rank-0.json"],
                   ["import", "kineto", "profile/rank-0.json", "-o", "profile/rank-0.json"],
                   ["sweep", "run.yaml", "--over", "layout.tensor=1,2", "--with", "other.yaml", "-o",
-                   "other.yaml"]):
+                   "other.yaml"],
+                  ["run", "hf.yaml", "--trace", "chrome:config.json"],
+                  ["report", "hf.yaml", "-o", "config.json"],
+                  ["sweep", "hf.yaml", "--over", "layout.tensor=1,2", "-o", "config.json"],
+                  ["import", "megatron", "launch.sh", "sizes.sh", "--gpus", "4", "-o", "sizes.sh"],
+                  ["run", "goal.yaml", "--trace", "csv:goal/trace.goal"],
+                  ["export", "goal", "goal.yaml", "-o", "goal"],
+                  ["export", "chakra", "chakra.yaml", "-o", "chakra"])[:None if chakra else -1]:
         done = test.call(folder, *words)
         now = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
         test.check(" ".join(words), done.returncode == 2 and now == before
@@ -200,6 +223,8 @@ def inputs(test, folder):
     for path in before:
         path.unlink()
     (folder / "profile").rmdir()
+    for form in ("goal", "chakra")[:1 + chakra]:
+        (folder / form).rmdir()
 
 
 def interrupted(test, folder):

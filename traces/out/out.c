@@ -23,6 +23,7 @@ const char ty_digit_pairs[201] = "0001020304050607080910111213141516171819"
                                  "6061626364656667686970717273747576777879"
                                  "8081828384858687888990919293949596979899";
 
+#define AN_INPUT        (-1) /* no errno */
 #define TEMPORARY_TRIES 100u /* names tried next to the target; more means something is wrong */
 
 /* ---- opening ---- */
@@ -78,6 +79,9 @@ static int open_target(struct ty_out *out, const char *path)
     if (exists && S_ISDIR(st.st_mode)) {
         return EISDIR;
     }
+    if (exists && ty_inputs_have(path)) {
+        return AN_INPUT;
+    }
     if (exists && !S_ISREG(st.st_mode)) {
         out->path = copy(path);
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -85,6 +89,11 @@ static int open_target(struct ty_out *out, const char *path)
     }
     out->path = exists ? realpath(path, NULL) : copy(path);
     return out->path == NULL ? errno : open_temporary(out);
+}
+
+static int fail(struct ty_err *err, const char *path, int error)
+{
+    return error == AN_INPUT ? ty_fail_overwrites(err, path) : ty_fail_write(err, path, error);
 }
 
 static void release(struct ty_out *out)
@@ -109,7 +118,7 @@ int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
     }
     if (error != 0) {
         release(out);
-        return ty_fail_write(err, path, error);
+        return fail(err, path, error);
     }
     out->buf = malloc(TY_OUT_BUFFER + TY_OUT_SLACK);
     const bool compressed = ty_path_ends(path, ".gz");
@@ -146,7 +155,7 @@ int ty_out_check(const char *path, struct ty_err *err)
     }
     out.fd = -1;
     release(&out);
-    return error == 0 ? 0 : ty_fail_write(err, path, error);
+    return error == 0 ? 0 : fail(err, path, error);
 }
 
 /* ---- closing ---- */

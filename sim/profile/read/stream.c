@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "sim/base/file.h"
 #include "sim/base/number_text.h"
 #include "sim/profile/read/read.h"
 
@@ -238,6 +239,7 @@ int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *stor
                        "%s: cannot be opened (%s)", path,
                        errno != 0 ? ty_errno_text(errno) : "memory is exhausted");
     }
+    ty_inputs_add(path);
     unsigned char *buf = malloc(CHUNK);
     r.scratch = malloc(r.scratch_cap);
     file->rank.file = ty_arena_strndup(&store->arena, path, strlen(path));

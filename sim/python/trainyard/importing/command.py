@@ -6,7 +6,7 @@ import sys
 from typing import Dict, List, Optional, Tuple
 
 from . import import_job
-from .facts import Refused
+from .facts import Refused, was_read
 
 USAGE = """usage: trainyard-import STACK FILE... [--gpus N] [--cluster PRESET] [--env NAME=VALUE]...
                         [--run N] [-o PATH] [--quiet]
@@ -27,6 +27,8 @@ def write(text: str, path: Optional[str]) -> None:
     if path in (None, "-"):
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
+    elif was_read(path):
+        raise Refused(f"{path} is an input and would be overwritten; name another file", 2)
     elif path != "null:":
         regular = os.path.isfile(path) or not os.path.exists(path)
         target = os.path.realpath(path)

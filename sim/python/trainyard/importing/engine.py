@@ -4,7 +4,7 @@ import json
 from typing import Any, Dict, List, Tuple
 
 from .. import _library as c
-from .facts import Refused
+from .facts import Refused, note_read
 
 
 def _asked(function: Any, *arguments: Any) -> None:
@@ -28,6 +28,7 @@ def tree(name: str, text: str) -> List[Any]:
 
 def huggingface(path: str) -> Tuple[str, str]:
     """The section `model` of a config.json, and lines about what is not understood."""
+    note_read(path)
     lines, remarks = _texts(c.lib.ty_foreign_model, c.encode(path), n=2)
     return lines, remarks
 

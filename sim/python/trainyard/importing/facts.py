@@ -13,7 +13,7 @@ once.
 import os
 import re
 from bisect import bisect_right
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 MAX_BYTES = 4 << 20  # of a file
 MOST_MESSAGES, EXCERPT = 20, 96
@@ -84,12 +84,26 @@ class Note(NamedTuple):
     text: str = ""
 
 
+_READ: Set[Tuple[int, int]] = set()  # device and inode of each file that was read
+
+
+def note_read(path: str) -> None:
+    """Keeps a file that was opened from being overwritten by the answer."""
+    if path != "-" and os.path.isfile(path):
+        _READ.add((os.stat(path).st_dev, os.stat(path).st_ino))
+
+
+def was_read(path: str) -> bool:
+    return os.path.isfile(path) and (os.stat(path).st_dev, os.stat(path).st_ino) in _READ
+
+
 def read_file(path: str) -> File:
     """A text of at most MAX_BYTES; "-" is standard input."""
     name = "<stdin>" if path == "-" else path
     try:
         with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
             data = file.read(MAX_BYTES + 1)
+        note_read(path)
     except IsADirectoryError:
         raise Refused(f"{name}: a folder, not a file; name a file in it") from None
     except OSError as why:

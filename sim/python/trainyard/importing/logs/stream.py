@@ -9,7 +9,7 @@ import re
 from typing import (BinaryIO, Callable, Container, Dict, Iterator, List, NamedTuple, Optional,
                     Tuple)
 
-from ..facts import Refused
+from ..facts import Refused, note_read
 
 PIECE = 4 << 20          # bytes that are read at once
 LONGEST_LINE = 64 << 10  # bytes of a line; the rest is left out
@@ -92,6 +92,7 @@ def label_of(text: str) -> str:
 def open_log(path: str) -> BinaryIO:
     try:
         file = open(0 if path == "-" else path, "rb", closefd=path != "-")
+        note_read(path)
         if path != "-" and file.read(2) == b"\x1f\x8b":
             file.close()
             return gzip.open(path, "rb")  # type: ignore[return-value]
