@@ -841,8 +841,8 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, struct ty_hugg
     const struct ty_node *type = NULL;
     const int rc = ty_doc_load(&r.doc, arena, path, err);
     *out = (struct ty_huggingface){NULL, NULL};
-    if (rc < 0) {
-        return rc;
+    if (rc < 0 || ty_doc_check_json(&r.doc, err) < 0) {
+        return rc < 0 ? rc : TY_EINPUT;
     }
     if (r.doc.root == NULL || r.doc.root->kind != TY_NODE_MAP) {
         return ty_fail(err, TY_EINPUT,

@@ -83,6 +83,38 @@ int ty_doc_load(struct ty_doc *doc, struct ty_arena *arena, const char *path, st
     return ty_doc_parse(doc, arena, strcmp(path, "-") == 0 ? "<stdin>" : path, text, len, err);
 }
 
+int ty_doc_check_json(const struct ty_doc *doc, struct ty_err *err)
+{
+    const char *line = doc->source;
+    uint32_t number = 1;
+    bool quoted = false, comma = false;
+    struct ty_place place = {.file = doc->file, .source = doc->source};
+    for (const char *p = doc->source; *p != '\0'; p++) {
+        if (*p == '\n') {
+            line = p + 1;
+            number++;
+        } else if (quoted && *p == '\\' && p[1] != '\0') {
+            p++;
+        } else if (*p == '"') {
+            quoted = !quoted;
+        }
+        if (quoted || strchr(" \t\r\n", *p) != NULL) {
+            continue;
+        }
+        if (comma && (*p == '}' || *p == ']')) {
+            return ty_fail_at(
+                err, TY_EINPUT, &place,
+                "a comma behind the last value, which JSON does not allow; remove it");
+        }
+        comma = *p == ',';
+        if (comma) {
+            place.col = (uint32_t)ty_utf8_count(line, (size_t)(p - line)) + 1;
+            place.line = number;
+        }
+    }
+    return 0;
+}
+
 const struct ty_node *ty_node_child(const struct ty_node *map, const char *key)
 {
     if (!map || map->kind != TY_NODE_MAP) {

@@ -198,26 +198,44 @@ static int check_scalar(const struct ty_value_context *c, const struct ty_node *
 
 /* ---- scalars ---- */
 
+/* The number that the first `digits` of a text are, times `unit`; false: above the limit. */
+static bool whole_of(const char *text, size_t digits, unsigned unit, uint64_t limit, uint64_t *out)
+{
+    uint64_t x = 0;
+    for (size_t i = 0; i < digits; i++) {
+        const unsigned digit = (unsigned)(text[i] - '0');
+        if (x > (limit - digit) / 10) {
+            return false;
+        }
+        x = x * 10 + digit;
+    }
+    *out = x * unit;
+    return x <= limit / unit;
+}
+
+/* What stands behind the digits, as a factor; 0: nothing that may. */
+static unsigned unit_of(const struct ty_field *field, const char *rest)
+{
+    const bool kilo = field->tokens && (strcmp(rest, "k") == 0 || strcmp(rest, "K") == 0);
+    return kilo ? 1024 : rest[0] == '\0' ? 1 : 0;
+}
+
 static int read_whole(const struct ty_value_context *c, const struct ty_node *node, uint64_t *out)
 {
     const struct ty_field *field = c->field;
     const uint64_t limit = field->type == TY_TYPE_UINT64 ? UINT64_MAX : UINT32_MAX;
     const size_t digits = strspn(node->text, "0123456789");
+    const unsigned unit = unit_of(field, node->text + digits);
     if (node->text[0] == '-' && node->text[1] != '\0' &&
         node->text[1 + strspn(node->text + 1, "0123456789")] == '\0') {
         return wrong(c, node, "too small", NULL);
     }
-    if (digits == 0 || node->text[digits] != '\0') {
+    if (digits == 0 || unit == 0) {
         return wrong(c, node, "not a whole number", "one");
     }
-    uint64_t x = 0;
-    bool above = false;
-    for (const char *p = node->text; *p != '\0'; p++) {
-        const unsigned digit = (unsigned)(*p - '0');
-        above = above || x > (limit - digit) / 10;
-        x = above ? x : x * 10 + digit;
-    }
-    if (above || (field->max != 0 && (double)x > field->max)) {
+    uint64_t x;
+    if (!whole_of(node->text, digits, unit, limit, &x) ||
+        (field->max != 0 && (double)x > field->max)) {
         return wrong(c, node, "too large", NULL);
     }
     if ((double)x < field->min) {

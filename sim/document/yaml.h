@@ -51,6 +51,10 @@ struct ty_doc {
 int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, const char *text,
                  size_t len, struct ty_err *err);
 
+/* TY_EINPUT, with its place, for a comma before a closing bracket: YAML takes it and JSON does not,
+ * so a file of that name would be read here and nowhere else. */
+int ty_doc_check_json(const struct ty_doc *doc, struct ty_err *err);
+
 /* The same of a file written for other programs: of equal keys of a map the last one counts, as
  * in Python's readers, and the others are not in the tree. */
 int ty_doc_parse_foreign(struct ty_doc *doc, struct ty_arena *arena, const char *file,

@@ -476,7 +476,10 @@ int ty_sweep_store_begin(struct ty_sweep_store *store, struct ty_err *err)
     }
     if (store->end == 0) {
         store->error = ty_fd_write(store->fd, begins, n, NULL);
-        store->end = (int64_t)n;
+        store->end = store->error == 0 ? (int64_t)n : 0;
+    }
+    if (store->partial != NULL && store->error != 0) {
+        (void)ftruncate(store->fd, (off_t)store->end);
     }
     if (store->partial == NULL) {
         write_in_order(store);
@@ -621,7 +624,7 @@ int ty_sweep_store_fail(const struct ty_sweep_store *store, struct ty_err *err)
 
 void ty_sweep_store_hint(const struct ty_sweep_store *store, struct ty_err *err)
 {
-    if (store->partial != NULL) {
+    if (store->partial != NULL && size_of(store->partial) > 0) {
         ty_hint(err, "the rows that are finished are in %s; --resume goes on from there",
                 store->partial);
     }

@@ -59,6 +59,11 @@ def full_disk(test, folder):
     for p in before:
         p.unlink()
     (folder / "kin").rmdir()
+    done = test.call(folder, "sweep", RUN, "--over", "layout.zero=0,1", "-o", "t.csv",
+                     preexec_fn=limit(10))
+    test.check("a sweep of which nothing was written names no rows to go on from",
+               done.returncode == 3 and listing(folder) == [] and "cannot be written" in done.stderr
+               and "--resume" not in done.stderr, (done, listing(folder)))
     done = test.call(folder, "report", RUN, "-q", "-o", "page.html", preexec_fn=limit(5000))
     test.check("a page on a full disk", done.returncode == 3 and listing(folder) == []
                and "cannot be written" in done.stderr and "File too large" in done.stderr, done)

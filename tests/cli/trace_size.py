@@ -103,6 +103,18 @@ def warning(test):
                and quiet.stderr == "", (loud.stderr, quiet.stderr))
 
 
+def packed(test):
+    """What is told of a packed folder is what is on the disk."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "k.gz"
+        done = test.call(None, "run", EXAMPLES / "gpipe-memory.yaml", "-o", "/dev/null", "--trace",
+                         f"kineto:{folder}")
+        true = sum(p.stat().st_size for p in folder.iterdir())
+        told = said_sizes(done.stderr)
+        test.check("a packed folder has the size that is told", told
+                   and abs(told[-1] / true - 1) < 0.01, (done.stderr, true))
+
+
 def beforehand(test):
     """`check` simulates nothing, so it guesses idle time and links."""
     for example in ("llama-30b-256xa100.yaml", "llama3-8b-fsdp-8xh100.yaml", "gpipe-memory.yaml"):
@@ -145,7 +157,7 @@ def memory(test):
 
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
-    for part in (estimates, refusals, warning, beforehand, memory):
+    for part in (estimates, refusals, warning, packed, beforehand, memory):
         part(test)
     print(f"1..{test.n}")
     return 1 if test.failed else 0

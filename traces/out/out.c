@@ -186,6 +186,9 @@ static void close_file(struct ty_out *out)
 
 void ty_out_finish(struct ty_out *out)
 {
+    if (out->buf == NULL) {
+        return; /* another thread has done it */
+    }
     ty_out_flush(out);
     if (out->gz != NULL && out->error == 0) {
         out->error = ty_gz_write(out->gz, out->fd, NULL, 0, out->stop);

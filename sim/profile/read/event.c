@@ -235,7 +235,8 @@ static int keep_kernel(struct ty_profile_reader *r)
     struct ty_profile_file *file = r->file;
     struct ty_profile_rank *rank = &file->rank;
     const char *name = text_of(r, TY_KEY_NAME);
-    const int64_t stream = number_of(r, TY_KEY_STREAM, -1);
+    /* some profilers leave the stream out, and name it in the row of the viewer alone */
+    const int64_t stream = number_of(r, TY_KEY_STREAM, number_of(r, TY_KEY_TID, -1));
     struct ty_profile_kernel k = {
         .op = TY_PROFILE_NONE, .comm = TY_PROFILE_NONE, .step = TY_PROFILE_NONE};
     if (stream < 0 || stream > UINT32_MAX) {

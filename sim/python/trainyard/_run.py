@@ -2,9 +2,14 @@
 import ctypes
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as why:
+    raise ImportError(f"trainyard needs numpy, which {sys.executable} does not have; install it, such "
+                      "as with apt-get install python3-numpy") from why
 
 from . import _library as c
 from ._catalogues import catalogue, table

@@ -203,13 +203,18 @@ TEST(what_does_no_harm_is_taken)
         "{\"args\": {\"stream\": 3, \"stream\": 9, \"unknown\": {\"a\": [null, true, {}]}, "
         "\"memory bandwidth (GB/s)\": \"inf\"}, \"dur\": 1e1, \"ts\": 2.0004, \"ts\": 4.0006, "
         "\"name\": \"late \\u00e9\", \"cat\": \"kernel\", \"ph\": \"X\", \"pid\": \"0\", \"tid\": "
-        "\"7\"},\n" KERNEL("overlaps", "6", "1", 9, 0) PROFILE_TAIL);
+        "\"7\"},\n" KERNEL(
+            "overlaps", "6", "1", 9,
+            0) ",\n"
+               "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"row\", \"pid\": 0, \"tid\": 5, "
+               "\"ts\": 20, \"dur\": 1, \"args\": {}}" PROFILE_TAIL);
     const struct ty_profile_kernel *k = &c.profile->ranks[0].kernels[0];
     ck_assert_int_eq(k->start_ns, 4001);
     ck_assert_int_eq(k->dur_ns, 10000);
     ck_assert_uint_eq(k->stream, 9);
     ck_assert_str_eq(name_of(&c, k->name), "late \xC3\xA9");
     ck_assert_uint_eq(c.profile->ranks[0].n_overlaps, 1);
+    ck_assert_uint_eq(c.profile->ranks[0].kernels[2].stream, 5); /* the row of the viewer */
     profile_end(&c);
 }
 

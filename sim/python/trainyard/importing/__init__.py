@@ -4,6 +4,7 @@ Each stack is a module with a function read(facts), and a row of FORMATS. Module
 they are asked for. Nothing of a file that is read is ever executed.
 """
 import importlib
+import re
 from typing import Dict, Iterable, NamedTuple, Optional, Tuple
 
 from .facts import Facts, File, Refused, read_file
@@ -44,15 +45,48 @@ def check_form(form: str) -> None:
                       "FILE...", 2)
 
 
+# What only files of one stack have, in the order in which it is looked for: stack, pattern.
+_MARKS = (
+    ("torchtitan", r"^\s*\[(parallelism|activation_checkpoint)\]"),
+    ("nemo", r"^\s*(exp_manager|megatron_amp_O2)\s*:|target:\s*megatron\."),
+    ("neox", r'^\s*"?(pipe[-_]parallel[-_]size|model[-_]parallel[-_]size)"?\s*:'),
+    ("nanotron", r"^\s*model_config\s*:(?s:.*)^(parallelism|tokens)\s*:"),
+    ("accelerate", r"^(compute_environment|distributed_type)\s*:"),
+    ("megatron", r"--(num-layers|micro-batch-size|tensor-model-parallel-size)\b|pretrain_gpt\.py"),
+    ("deepspeed", r'^[{\s]*"(train_micro_batch_size_per_gpu|train_batch_size|zero_optimization)"\s*:'),
+    ("huggingface", r'"(model_type|architectures)"\s*:'),
+)
+
+
+def stack_of(text: str) -> Optional[str]:
+    """The stack whose file a text seems to be."""
+    return next((form for form, mark in _MARKS if re.search(mark, text, re.M)), None)
+
+
+def _blame_form(form: str, files: Iterable[File], why: Refused) -> Refused:
+    """What was wrong, unless the files are of another stack than was said: then that is told."""
+    found = {stack_of(file.text): file for file in files}
+    taken = {form, None} | ({"deepspeed"} if form == "neox" else set())  # which has its keys, too
+    if not found or taken & set(found):
+        return why
+    other, file = next((str(other), file) for other, file in found.items())
+    return Refused(f"{file.path}: seems to be of {FORMATS[other][1]}, not of {FORMATS[form][1]}; write "
+                   f"trainyard import {other}")
+
+
 def read_job(form: str, files: Iterable[File], gpus: int = 0, cluster: Optional[str] = None,
              env: Optional[Dict[str, str]] = None) -> Job:
     """A job of files that are in memory. Raises Refused."""
     from . import settle, write
     check_form(form)
     module, title = FORMATS[form]
-    facts = Facts(list(files), gpus, cluster, env or {})
-    importlib.import_module("." + module, __name__).read(facts)
-    facts.stop_if_refused()
+    files = list(files)
+    facts = Facts(files, gpus, cluster, env or {})
+    try:
+        importlib.import_module("." + module, __name__).read(facts)
+        facts.stop_if_refused()
+    except Refused as why:
+        raise _blame_form(form, files, why) from None
     settle.settle(facts)
     facts.stop_if_refused()
     text = write.run_file(facts, title)

@@ -6,7 +6,7 @@ them. So --cluster and --gpus decide, then what the files say, then a guess that
 import re
 
 from . import engine
-from .facts import Facts, From
+from .facts import Facts, From, Refused
 
 PRESETS = {"v100": "dgx1-v100", "a100": "dgx-a100-80g", "h100": "dgx-h100", "h200": "dgx-h200",
            "h800": "dgx-h800", "b200": "dgx-b200", "b300": "dgx-b300", "gb200": "gb200-nvl72",
@@ -16,6 +16,9 @@ PRESET_NODE = 8  # GPUs of a node, of presets that say nothing else
 
 def choose_cluster(f: Facts) -> None:
     if f.asked_cluster is not None:
+        if not engine.preset("clusters", f.asked_cluster):
+            raise Refused(f"--cluster {f.asked_cluster}: unknown preset; `trainyard list clusters` "
+                          "shows all", 2)
         f.set("cluster.preset", From("--cluster"), f.asked_cluster)
     elif f.gpu:
         f.set("cluster.preset", f.gpu[1], PRESETS[f.gpu[0]],
