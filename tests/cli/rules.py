@@ -139,7 +139,8 @@ class Trace:
              or (e["name"], e["cname"]) in (("mlp", "yellow"), ("moe", "olive")),
              "category and colour belong together", e)
         need(e["name"] != "mlp" or "cname" in e, "an mlp is not as pink as attention", e)
-        need("cname" in e or e["cat"] != "bubble", "bubbles have a colour", e)
+        need("cname" in e or (e["cat"] != "bubble" and e["tid"] == 11),
+             "bubbles and communication have a colour", e)
         kind, number = split(e["name"])
         need(re.fullmatch(r"[a-z-][a-z -]*", kind) and (number is None or kind in NUMBERED),
              "a name is a kind, or a kind and a number", e)
@@ -388,6 +389,7 @@ BREAKS = [
     ("category", put("cat", "compute,forward", **PASS)), ("category", put("cname", "red", **PASS)),
     ("an mlp is not", put("cname", None, ph="X", name="mlp", tid=11)),
     ("category", put("cname", "yellow", **PASS)),
+    ("bubbles and communication", put("cname", None, ph="X", tid=15)),
     ("a name is", put("name", "forward 3 1", **PASS)), ("a name is", put("name", "fwd2", **OP)),
     ("a name is", put("name", "attention 3", **OP)),
     ("the number is", put("name", "forward 99", **PASS)),

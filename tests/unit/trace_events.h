@@ -220,9 +220,9 @@ static inline bool rules_slice(struct rules *r, struct rules_event *e)
     if (!rules_called(e->name, &number)) {
         return rules_fail(r, e, "a name is `kind` or `kind number`");
     }
-    if (colour == NULL && e->tid == 11 &&
-        (number || js_is(e->cat, "bubble") || js_is(e->name, "mlp"))) {
-        return rules_fail(r, e, "a pass, a bubble or an mlp without a colour");
+    if (colour == NULL &&
+        (e->tid != 11 || number || js_is(e->cat, "bubble") || js_is(e->name, "mlp"))) {
+        return rules_fail(r, e, "communication, a pass, a bubble or an mlp without a colour");
     }
     if (!rules_bubble(r, e)) {
         return rules_fail(r, e, "a bubble says why, and of what kind it is");

@@ -78,12 +78,13 @@ static const char *part_colour(const struct ty_vocabulary *words, const char *na
 }
 
 /* Catapult alone honours colours. It hashes others from the name with its number, so passes would
- * flicker without; what has no number keeps to one colour. NULL: it asks for none. */
+ * flicker without, and one kind of communication has several names. Computation without a number
+ * keeps to one colour. NULL: it asks for none. */
 static const char *colour_of(const struct ty_chrome *c, const struct ty_view_slice *slice)
 {
     const struct ty_program *p = c->view.program;
-    if (c->view.trace->args == TY_ARGS_FULL ||
-        (slice->numbered && slice->stream == TY_STREAM_COMPUTE)) {
+    if (c->view.trace->args == TY_ARGS_FULL || slice->numbered ||
+        slice->stream != TY_STREAM_COMPUTE) {
         return ty_category(p, slice->category)->colour;
     }
     return slice->depth == 1 ? part_colour(p->words, slice->name) : NULL;

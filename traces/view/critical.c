@@ -228,7 +228,8 @@ const struct ty_view_mark_at *ty_view_critical_slices(const struct ty_view *v,
     const uint32_t gang = (uint32_t)(shown - v->shown);
     const struct ty_view_mark_at from = {
         gang, (uint32_t)(pass - ty_gang_passes(v->program, shown->gang)), 0, 0};
-    uint32_t low = 0, high = path != NULL ? path->n_marks : 0;
+    const bool marked = path != NULL && v->trace->args != TY_ARGS_NONE;
+    uint32_t low = 0, high = marked ? path->n_marks : 0;
     *n = 0;
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
@@ -238,7 +239,7 @@ const struct ty_view_mark_at *ty_view_critical_slices(const struct ty_view *v,
             high = mid;
         }
     }
-    while (path != NULL && low + *n < path->n_marks && path->mark[low + *n].gang == gang &&
+    while (marked && low + *n < path->n_marks && path->mark[low + *n].gang == gang &&
            path->mark[low + *n].pass == from.pass) {
         ++*n;
     }
