@@ -142,6 +142,31 @@ def check_form(path, trace, rank):
     return kernels, groups
 
 
+def check_host(events):
+    """As HTA links them: every kernel and copy has one call of the host, not after it and inside
+    the step of its number, and the flow between them, which TraceLens follows."""
+    marks = [e for e in events if e.get("cat") == "user_annotation"]
+    steps = {int(e["name"].removeprefix("ProfilerStep#")): (ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]))
+             for e in marks}
+    assert len(steps) == len(marks) > 0
+    for (_, end), (start, _) in itertools.pairwise(steps[n] for n in sorted(steps)):
+        assert end == start, "the host has one step after the other"
+    calls = {e["args"]["correlation"]: e for e in events if e.get("cat") == "cuda_runtime"}
+    flows = {(e["ph"], e["id"]): (e["pid"], e["tid"], e["ts"]) for e in events
+             if e.get("cat") == "ac2g"}
+    work = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy")]
+    assert len(calls) == len(work) == len(flows) / 2
+    for e in work:
+        number = e["args"]["correlation"]
+        call = calls.pop(number)
+        start, end = steps[e["args"]["step"]]
+        assert start <= ns(call["ts"]) < end and ns(call["ts"]) <= ns(e["ts"]), (call, e)
+        assert call["name"] == ("cudaLaunchKernel" if e["cat"] == "kernel" else "cudaMemcpyAsync")
+        assert call["pid"] != e["pid"] and "stream" not in call["args"]
+        assert flows["s", number] == (call["pid"], call["tid"], call["ts"])
+        assert flows["f", number] == (e["pid"], e["tid"], e["ts"])
+
+
 def check_together(files):
     """A group has one number everywhere; members of a collective are in it at the same time."""
     known, times = {}, {}
@@ -163,7 +188,8 @@ BESIDE = {22: "gpu_memcpy", 23: "gpu_memcpy", 24: "cpu_op", 25: "cpu_op"}
 def check_table(events, rows):
     """The same tasks as the table has, cut to nanoseconds; those of no length left out. What is
     beside the GPU is no kernel."""
-    tasks = [e for e in events if e["ph"] == "X"]
+    check_host(events)
+    tasks = [e for e in events if e["ph"] == "X" and e["tid"] < 1000]
     for e in tasks:
         assert e["cat"] == BESIDE.get(e["tid"], "kernel"), e
         assert (e["cat"] == "gpu_memcpy") == bool(MEMORY.match(e["name"])), e

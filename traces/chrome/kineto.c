@@ -1,12 +1,14 @@
-/* kineto.c - the GPU rows of a PyTorch profile, a file for each rank, for the tools that read them.
+/* kineto.c - a PyTorch profile of each rank, for the tools that read them.
  *
  * What Holistic Trace Analysis (facebookresearch/HolisticTraceAnalysis) and PARAM
  * (facebookresearch/ param, profiler_trace_analysis.py) ask for, found by trying: the first "rank":
  * of the file, with a blank after the colon, is that of distributedInfo; tasks are events of
  * category "kernel" with stream and correlation; communication is called nccl..., as NCCL's kernels
- * are, with the five arguments that PyTorch copies onto them and a numbered process group. There is
- * no host in a simulation: no launches, and so no ProfilerStep, without which HTA would drop every
- * kernel.
+ * are, with the five arguments that PyTorch copies onto them and a numbered process group. Both
+ * HTA and TraceLens (AMD-AGI/TraceLens, trace_to_tree.py) find kernels through the host: HTA takes
+ * the iteration of a kernel from the ProfilerStep around the call of equal correlation, TraceLens
+ * follows the ac2g flow of that number. A simulation has no host, so here it launches all kernels
+ * of a step when the first of them begins, and takes no time for it.
  *
  * Types of elements are not known here: messages are counted in bytes, of type Byte. Times as in
  * the Chrome trace. Detail does not matter: a kernel is a task. */
@@ -148,6 +150,8 @@ struct kineto {
     struct kineto_group *groups; /* [links of the program]; ranks NULL: not this rank's */
     uint32_t n_groups;
     uint64_t correlation; /* of the next kernel */
+    uint64_t *begin;      /* [n_steps + 1] ns: of the first kernel written of a step or a later one;
+                           * the last: of the end of all kernels */
     uint8_t *parts;       /* [n_steps] enum part */
 };
 
@@ -208,13 +212,19 @@ static void put_metadata(struct kineto *k)
     ty_out_str(k->out, "},\n");
 }
 
-static void put_naming(struct kineto *k, const char *what, uint32_t tid, const char *key,
-                       const char *text)
+/* The process of the host, and its only thread. */
+static uint32_t host_of(const struct kineto *k)
+{
+    return 1000 + k->rank;
+}
+
+static void put_naming(struct kineto *k, const char *what, uint32_t pid, uint32_t tid,
+                       const char *key, const char *text)
 {
     ty_out_printf(k->out,
                   "{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %u, \"tid\": %u, \"ts\": 0.000, "
                   "\"args\": {\"%s\": ",
-                  what, (unsigned)k->device, (unsigned)tid, key);
+                  what, (unsigned)pid, (unsigned)tid, key);
     ty_out_json_string(k->out, text);
     ty_out_str(k->out, "}},\n");
 }
@@ -243,15 +253,17 @@ static void put_head(struct kineto *k)
     ty_out_str(k->out, "}],\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": 0,\n");
     put_metadata(k);
     ty_out_str(k->out, "\"traceEvents\": [\n");
-    put_naming(k, "process_name", 0, "name",
+    put_naming(k, "process_name", host_of(k), 0, "name", "host: launches take no time");
+    put_naming(k, "process_labels", host_of(k), 0, "labels", "CPU");
+    put_naming(k, "process_name", k->device, 0, "name",
                trace->rank_name != NULL ? trace->rank_name(trace->arg, k->rank) : text);
     snprintf(text, sizeof(text), "GPU %u", (unsigned)k->device);
-    put_naming(k, "process_labels", 0, "labels", text);
+    put_naming(k, "process_labels", k->device, 0, "labels", text);
     for (uint32_t l = 0; l < k->p->n_lanes; l++) {
         const uint32_t s = k->p->stream_of[l];
         const unsigned tid = k->p->words->streams[s].tid;
         snprintf(text, sizeof(text), "stream %u: %s", tid, ty_stream_name(k->p, s));
-        put_naming(k, "thread_name", tid, "name", text);
+        put_naming(k, "thread_name", k->device, tid, "name", text);
     }
 }
 
@@ -408,11 +420,47 @@ static char *put_communication(char *p, const struct kineto *k, const struct ty_
                                                   : span->ordinal);
 }
 
+/* Ends an event of the flow from the launch of a kernel to it. */
+static char *put_flow(char *p, const struct kineto *k, char ph, uint64_t pid, uint64_t tid,
+                      uint64_t ns)
+{
+    p = ty_put_str(p, "{\"ph\": \"");
+    *p++ = ph;
+    p = ty_put_str(p, "\", \"cat\": \"ac2g\", \"name\": \"ac2g\"");
+    p = put_arg_u64(p, "id", k->correlation);
+    p = put_arg_u64(p, "pid", pid);
+    p = put_arg_u64(p, "tid", tid);
+    p = ty_put_ns_as_us(ty_put_str(p, ", \"ts\": "), ns);
+    return ty_put_str(p, ph == 'f' ? ", \"bp\": \"e\"},\n" : "},\n");
+}
+
+/* The call by which the host launches the next kernel, and the flow from it. */
+static void put_launch(struct kineto *k, const char *call, uint32_t step, unsigned stream,
+                       uint64_t s)
+{
+    const uint32_t host = host_of(k);
+    char *p = ty_put_str(ty_out_room(k->out, LINE), "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", "
+                                                    "\"name\": \"");
+    p = ty_put_str(ty_put_str(p, call), "\"");
+    p = put_arg_u64(p, "pid", host);
+    p = put_arg_u64(p, "tid", host);
+    p = ty_put_ns_as_us(ty_put_str(p, ", \"ts\": "), k->begin[step]);
+    p = ty_put_str(p, ", \"dur\": 0.000, \"args\": {\"External id\": ");
+    p = ty_put_u64(p, k->correlation);
+    p = ty_put_str(put_arg_u64(p, "correlation", k->correlation), "}},\n");
+    p = put_flow(p, k, 's', host, host, k->begin[step]);
+    ty_out_advance(k->out, put_flow(p, k, 'f', k->device, stream, s));
+}
+
 static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s, uint64_t e)
 {
     const unsigned stream = k->p->words->streams[span->op->stream].tid;
     const char *copy = copy_name(k, span);
     const bool host = is_beside(k, span->op) && copy == NULL;
+    if (!host) {
+        put_launch(k, copy != NULL ? "cudaMemcpyAsync" : "cudaLaunchKernel", span->pass->step,
+                   stream, s);
+    }
     char *p = ty_put_str(ty_out_room(k->out, LINE), "{\"ph\": \"X\", \"cat\": \"");
     p = ty_put_str(p, host ? "cpu_op" : copy != NULL ? "gpu_memcpy" : "kernel");
     p = ty_put_str(p, "\", \"name\": \"");
@@ -457,16 +505,60 @@ enum part {
     CUT = 2
 };
 
-static void put_kernels(struct kineto *k)
+/* The part of a span that is inside the window, in ns; false: nothing is. */
+static bool clip(struct kineto *k, const struct ty_span *span, uint64_t *s, uint64_t *e)
 {
     const uint64_t from = k->trace->window_from / 1000, to = k->trace->window_to / 1000;
+    const uint64_t start = span->start / 1000, end = (span->start + span->dur) / 1000;
+    *s = start < from ? from : start;
+    *e = end > to ? to : end;
+    k->parts[span->pass->step] |= start < from || end > to ? CUT : 0;
+    return *e > *s;
+}
+
+/* Marks the steps as the host goes through them: one after the other, each until the next. */
+static void put_steps(struct kineto *k)
+{
+    const uint32_t n = k->p->n_steps;
     struct ty_span_cursor cursor = ty_spans_of(k->trace->timeline, k->rank);
     struct ty_span span;
+    uint64_t s, e, last = 0;
+    memset(k->begin, 0xff, ((size_t)n + 1) * sizeof(*k->begin));
     while (ty_span_next(&cursor, &span)) {
-        const uint64_t start = span.start / 1000, end = (span.start + span.dur) / 1000;
-        const uint64_t s = start < from ? from : start, e = end > to ? to : end;
-        k->parts[span.pass->step] |= start < from || end > to ? CUT : 0;
-        if (e > s) {
+        uint64_t *begin = &k->begin[span.pass->step];
+        if (clip(k, &span, &s, &e)) {
+            *begin = s < *begin ? s : *begin;
+            last = e > last ? e : last;
+        }
+    }
+    k->begin[n] = last;
+    for (uint32_t i = n; i-- > 0;) {
+        const uint64_t end = k->begin[i + 1];
+        k->begin[i] = k->begin[i] < end ? k->begin[i] : end;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (k->begin[i] < k->begin[i + 1]) {
+            char *p = ty_put_str(ty_out_room(k->out, LINE),
+                                 "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": "
+                                 "\"ProfilerStep#");
+            p = ty_put_str(ty_put_u64(p, i), "\"");
+            p = put_arg_u64(p, "pid", host_of(k));
+            p = put_arg_u64(p, "tid", host_of(k));
+            p = ty_put_ns_as_us(ty_put_str(p, ", \"ts\": "), k->begin[i]);
+            p = ty_put_str(p, ", \"dur\": ");
+            p = ty_put_tenths_as_us(p, ty_view_length(k->begin[i], k->begin[i + 1], 0));
+            ty_out_advance(k->out, ty_put_str(p, ", \"args\": {}},\n"));
+        }
+    }
+}
+
+static void put_kernels(struct kineto *k)
+{
+    struct ty_span_cursor cursor = ty_spans_of(k->trace->timeline, k->rank);
+    struct ty_span span;
+    uint64_t s, e;
+    while (ty_span_next(&cursor, &span)) {
+        if (clip(k, &span, &s, &e)) {
             k->parts[span.pass->step] |= WRITTEN;
             put_kernel(k, &span, s, e);
         }
@@ -507,7 +599,8 @@ static int find_groups(struct kineto *k)
 {
     k->groups = ty_arena_array(&k->arena, struct kineto_group, (size_t)kineto_links(k->p) + 1);
     k->parts = ty_arena_array(&k->arena, uint8_t, (size_t)k->p->n_steps + 1);
-    int rc = k->groups == NULL || k->parts == NULL ? TY_ENOMEM : 0;
+    k->begin = ty_arena_array(&k->arena, uint64_t, (size_t)k->p->n_steps + 1);
+    int rc = k->groups == NULL || k->parts == NULL || k->begin == NULL ? TY_ENOMEM : 0;
     struct ty_issue at = ty_issue_of(k->p, &k->p->gangs[k->seat.gang]);
     while (rc == 0 && ty_issue_next(&at)) {
         struct kineto_group *group = &k->groups[kineto_link(k->p, at.op)];
@@ -542,6 +635,7 @@ static int kineto_write(const struct ty_trace *trace, struct ty_out *out, struct
     const int rc = find_groups(&k);
     if (rc == 0) {
         put_head(&k);
+        put_steps(&k);
         put_kernels(&k);
         ty_out_printf(
             out, "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"Record Window End\", \"pid\": \"\", "
@@ -559,7 +653,7 @@ static int kineto_write(const struct ty_trace *trace, struct ty_out *out, struct
 static double kineto_estimate(const struct ty_trace *trace)
 {
     const struct ty_program *p = trace->timeline->program;
-    const double kernel_B = 216, message_B = 330,
+    const double kernel_B = 566, message_B = 330,
                  file_B = 4000; /* measured; of communication more */
     double bytes = 0;
     for (uint32_t i = 0; i < trace->n_ranks; i++) {

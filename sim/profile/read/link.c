@@ -323,7 +323,8 @@ static uint32_t step_at(const struct ty_profile_rank *rank, int64_t at)
 }
 
 /* Steps as the kernels themselves name them, which only trainyard's own files do: each from its
- * first kernel to the end of its last. Numbers become places in `steps`. */
+ * first kernel to the end of its last, in place of the marks of a host that only launches. Numbers
+ * become places in `steps`. */
 static bool steps_of_kernels(struct linker *l)
 {
     struct ty_profile_rank *rank = l->rank;
@@ -360,7 +361,8 @@ static bool steps_of_kernels(struct linker *l)
 
 static bool find_steps(struct linker *l)
 {
-    if (l->rank->n_steps == 0) {
+    if (l->rank->n_steps == 0 || l->file->own) {
+        l->rank->n_steps = 0;
         return steps_of_kernels(l);
     }
     sort(l->rank->steps, l->rank->n_steps, sizeof(*l->rank->steps), step_order);
