@@ -29,6 +29,7 @@ struct lanes {
     struct ty_svg_panel panel[TY_DIFF_RUNS_MAX];
     struct ty_meta meta[META_MAX];
     uint32_t n_meta;
+    bool staged[TY_DIFF_RUNS_MAX]; /* of this run one rank of each stage is shown, unasked */
     char name[192], label[160];
     struct ty_arena arena;
 };
@@ -58,6 +59,16 @@ static uint32_t first_simulated(const struct lanes *l)
 {
     uint32_t i = 0;
     while (i < l->n && l->runs[i].run == NULL) {
+        i++;
+    }
+    return i;
+}
+
+/* The first run that was measured; n: none was. */
+static uint32_t first_measured(const struct lanes *l)
+{
+    uint32_t i = 0;
+    while (i < l->n && l->runs[i].run != NULL) {
         i++;
     }
     return i;
@@ -103,6 +114,10 @@ static const char *lanes_rank_name(void *arg, uint32_t rank)
     const struct ty_recording *r = l->runs[i].recording;
     if (r != NULL) {
         snprintf(name, sizeof(name), "rank %u", (unsigned)r->rank[rank]);
+    } else if (l->staged[i]) {
+        uint32_t coord[TY_N_AXES];
+        ty_grid_coords(&l->runs[i].run->lowered.grid, rank, coord);
+        snprintf(name, sizeof(name), "stage %u", (unsigned)coord[TY_AXIS_PIPELINE]);
     } else {
         snprintf(name, sizeof(name), "%s", ty_trace_rank_name(&labels, rank));
     }
@@ -153,13 +168,16 @@ static int select_of(struct lanes *l, uint32_t i, const struct ty_trace_options 
     return 0;
 }
 
-/* Of a simulated run. Where what is shown by itself was not measured, all that was. */
+/* Of a simulated run: unasked, one rank of each stage where a run file has stages. Where what is
+ * shown by itself was not measured, all that was. */
 static int select_simulated(struct lanes *l, uint32_t i, const struct ty_trace_options *options,
                             struct ty_err *err)
 {
-    const char *ranks =
-        options->ranks != NULL ? options->ranks : l->runs[i].run->config->output.ranks;
-    const int rc = select_of(l, i, options, ranks, err);
+    const struct ty_config *config = l->runs[i].run->config;
+    const char *ranks = options->ranks != NULL ? options->ranks : config->output.ranks;
+    l->staged[i] = first_measured(l) == l->n && options->ranks == NULL && ranks[0] == '\0' &&
+                   config->workload.job == NULL && l->runs[i].run->jobs == NULL;
+    const int rc = select_of(l, i, options, l->staged[i] ? "one-per-stage" : ranks, err);
     return rc == 0 && l->shown[i].n == 0 && options->ranks == NULL
                ? select_of(l, i, options, "all", err)
                : rc;

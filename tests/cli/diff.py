@@ -125,7 +125,8 @@ def slices(path):
 def each_run_is_in_the_trace_as_by_itself(tool):
     tool.write("a.yaml", SMALL)
     tool.write("b.yaml", FSDP)
-    tool.run("diff", "a.yaml", "b.yaml", "-q", "--detail", "op", "--trace", "chrome:ab.json")
+    tool.run("diff", "a.yaml", "b.yaml", "-q", "--detail", "op", "--ranks", "all", "--trace",
+             "chrome:ab.json")
     tool.rules("ab.json")
     both = slices(tool.folder / "ab.json")
     for letter, name in (("A", "a"), ("B", "b")):
@@ -148,6 +149,15 @@ def ranks_take_turns(tool):
         names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
         shown = "".join(names[pid][0] for pid in sorted(place, key=place.get) if pid in names)
         assert shown == wanted, shown
+
+
+def unasked_one_rank_of_each_stage_is_shown(tool):
+    tool.write("a.yaml", SMALL)
+    tool.run("diff", "a.yaml", "--against-set", "schedule.name=1f1b", "-q", "--trace",
+             "chrome:t.json")
+    tool.rules("t.json")
+    assert list(slices(tool.folder / "t.json")) == [f"{run} stage {s}" for run in "AB"
+                                                    for s in range(4)]
 
 
 def rules_hold_for_varied_runs(tool):
@@ -416,7 +426,8 @@ def wrong_profiles_are_refused(tool):
 
 
 TESTS = [equal_runs_do_not_differ, differences_sum_and_figures_are_those_of_run, other_work_is_told,
-         each_run_is_in_the_trace_as_by_itself, ranks_take_turns, rules_hold_for_varied_runs,
+         each_run_is_in_the_trace_as_by_itself, ranks_take_turns,
+         unasked_one_rank_of_each_stage_is_shown, rules_hold_for_varied_runs,
          a_deadlock_is_drawn_beside_the_other, pictures_have_a_panel_for_each_run,
          the_picture_of_the_guide_is_what_is_drawn, perfetto_has_what_chrome_has,
          steps_are_a_window_of_both,

@@ -223,7 +223,7 @@ class Trace:
             e["up"] = stack[-1] if stack else None
             stack.append(e)
         if compute and self.bubbles:
-            job = self.names[place[0], "process_name"].split("rank ")[0]
+            job = re.split("rank |stage ", self.names[place[0], "process_name"])[0]
             mine = slices[0]["ts"], until
             need(self.extent.setdefault(job, mine) == mine, "compute rows are as long as each other",
                  slices[0])

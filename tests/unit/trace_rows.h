@@ -77,7 +77,7 @@ static inline bool rules_process(const struct rules *r, unsigned long long pid)
     return false;
 }
 
-/* The name of the job that stands before "rank 3" in the name of a process; none: "". */
+/* The name of the job before "rank 3" or "stage 3" in the name of a process; none: "". */
 static inline struct js rules_job(const struct rules *r, unsigned long long pid)
 {
     struct js job = {.type = JS_STRING, .raw = "", .raw_len = 0};
@@ -86,7 +86,8 @@ static inline struct js rules_job(const struct rules *r, unsigned long long pid)
         const struct js *name =
             e->pid == pid && js_is(e->name, "process_name") ? js_get(e->args, "name") : NULL;
         for (size_t k = 0; name != NULL && k + 5 <= name->raw_len; k++) {
-            if (memcmp(name->raw + k, "rank ", 5) == 0) {
+            if (memcmp(name->raw + k, "rank ", 5) == 0 ||
+                (name->raw_len - k > 5 && memcmp(name->raw + k, "stage ", 6) == 0)) {
                 job.raw = name->raw;
                 job.raw_len = k;
                 return job;
