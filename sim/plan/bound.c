@@ -288,6 +288,14 @@ static bool gathers_anew(const struct ty_layout *layout, const struct ty_plan_or
            ty_layout_does(layout, f->reshard_after_backward);
 }
 
+/* Whether passes of a slot run over each other, or are to take less than one after the other. */
+static bool weaves(const struct ty_plan_costs *costs, const struct ty_layout *layout,
+                   const struct ty_plan_order *order)
+{
+    return order->paired &&
+           (layout->framework.expert_overlap || costs->base->schedule.overlap_cost < 1);
+}
+
 /* Whether every whole backward of a stage reduces what it makes, and waits for it. */
 static bool waits_for_grad_reduce(const struct ty_plan_order *order)
 {
@@ -376,6 +384,7 @@ struct chains {
     double *tail[2];    /* the same of the last: from its start to the end of all passes */
     struct messages messages;
     bool piles; /* backwards wait for reductions of their own */
+    bool woven; /* passes of a slot run over each other, or take less than one after the other */
 };
 
 static struct pass *pass_of(const struct chains *c, uint32_t stage, uint32_t slice, uint32_t phase)
@@ -386,13 +395,14 @@ static struct pass *pass_of(const struct chains *c, uint32_t stage, uint32_t sli
 
 /* ---- passes ---- */
 
-/* In a slot with another pass what is known to last is computation alone. */
+/* Where the passes of a slot run over each other, what is known to last is computation alone. Those
+ * that run one after the other last as long as any, unless a slot is to take less. */
 static double least_time(const struct chains *c, const struct ty_unit_time *time, bool through)
 {
     const double stretch = fmin(1, c->costs->base->schedule.overlap_cost);
-    return c->look.order->paired ? floor(time->bare * stretch * (1 - 1e-9))
-           : through             ? time->through
-                                 : time->busy;
+    return c->woven  ? floor(time->bare * stretch * (1 - 1e-9))
+           : through ? time->through
+                     : time->busy;
 }
 
 /* Of its rank: a backward may wait for reductions of its own. */
@@ -444,8 +454,7 @@ static void slow_down(struct chains *c, double slower)
             struct pass *pass = &pass_of(c, s, 0, 0)[i];
             const uint32_t phase = i % TY_PLAN_PHASES, q = i / TY_PLAN_PHASES;
             const double work = least_work(c, s, q, phase);
-            const double bare =
-                c->look.order->paired ? work : ty_plan_time(c->stage[s], phase, q)->bare;
+            const double bare = c->woven ? work : ty_plan_time(c->stage[s], phase, q)->bare;
             const double slow = pass->alone - work + floor(slower * bare * (1 - 1e-9));
             pass->work = ty_plan_larger(pass->work, slow); /* which no message adds to */
         }
@@ -704,6 +713,7 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
     rc = rc < 0 ? rc : plan_traffics(costs, layout, &c.look, &c.traffic, err);
     rc = rc < 0 ? rc : make_chains(&c, &regain, err);
     c.piles = waits_for_grad_reduce(c.look.order);
+    c.woven = weaves(costs, layout, c.look.order);
     if (rc < 0) {
         return rc;
     }

@@ -715,7 +715,9 @@ void ty_plan_costs_free(struct ty_plan_costs *costs)
     for (size_t i = 0; i < TY_COUNT(maps); i++) {
         plan_map_release(maps[i]);
     }
-    ty_arena_release(&costs->steered.arena);
+    for (uint32_t i = 0; i < TY_PLAN_STEERED; i++) {
+        ty_arena_release(&costs->steered[i].arena);
+    }
     ty_arena_release(&costs->arena);
     free(costs);
 }

@@ -189,7 +189,7 @@ int ty_plan_held(struct ty_plan_costs *costs, const struct ty_plan_look *look,
 {
     const struct ty_plan_order *order = look->order;
     const struct held_key key = {order->held, look->deal};
-    const bool lasts = look->deal != costs->own_deal && order != costs->steered.order;
+    const bool lasts = look->deal != costs->own_deal && !order->sched->steered;
     *out = order->held;
     if (!lasts || order->shape.v == 1 || !in_bytes(stage, ty_sched_stages(&order->shape))) {
         return 0;

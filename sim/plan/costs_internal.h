@@ -205,6 +205,15 @@ struct ty_plan_traffic {
 /* Of a space there is one for each ZeRO stage at most. */
 #define TY_PLAN_FRAMEWORKS 8u
 
+/* An order that durations steered. Neighbours in a space share so many in turns, one for each
+ * schedule; more would hold memory that nobody asks for again. */
+#define TY_PLAN_STEERED 8u
+struct ty_plan_steered {
+    unsigned char key[64];
+    struct ty_plan_order *order; /* of the arena; NULL: none */
+    struct ty_arena arena;
+};
+
 struct ty_plan_costs {
     const struct ty_config *base;
     bool known; /* simulations last what is priced, or longer */
@@ -223,11 +232,7 @@ struct ty_plan_costs {
     const struct ty_plan_traffic **traffic; /* the same: [n_traffic] */
     double *times;                          /* scratch: [n_times] */
     size_t n_stages, n_traffic, n_times;
-    struct {
-        struct ty_arena arena;
-        struct ty_plan_order *order;
-        char key[64];
-    } steered; /* the last order that durations steered */
+    struct ty_plan_steered steered[TY_PLAN_STEERED]; /* the latest first */
 };
 
 /* The number of a framework: layouts that have equal ones get the same. */

@@ -242,7 +242,7 @@ static int kept_order(struct ty_plan_costs *costs, const struct order_key *key,
     return rc < 0 ? rc : ty_plan_map_add(&costs->orders, key, *out, &costs->arena, err);
 }
 
-/* Orders that durations steer are as many as layouts: the last one is kept. */
+/* Orders that durations steer are as many as layouts: the last ones are kept. */
 static int steered_order(struct ty_plan_costs *costs, struct order_key *key,
                          const struct ty_sched *sched, const struct ty_sched_shape *shape,
                          const struct ty_sched_times *layer, struct ty_plan_order **out,
@@ -250,17 +250,26 @@ static int steered_order(struct ty_plan_costs *costs, struct order_key *key,
 {
     const struct ty_sched_times times = times_of(costs, layer, shape);
     int rc = 0;
-    _Static_assert(sizeof(*key) <= sizeof(costs->steered.key), "room for a key");
+    _Static_assert(sizeof(*key) <= sizeof(costs->steered[0].key), "room for a key");
+    struct ty_plan_steered *const known = costs->steered;
+    uint32_t i = 0;
     key->forward = times.forward;
     key->input = times.input;
     key->weight = times.weight;
-    *out = costs->steered.order;
-    if (*out == NULL || memcmp(costs->steered.key, key, sizeof(*key)) != 0) {
-        ty_arena_release(&costs->steered.arena);
-        rc = new_order(key, sched, shape, &times, &costs->steered.arena, out, err);
-        costs->steered.order = rc < 0 ? NULL : *out;
-        memcpy(costs->steered.key, key, sizeof(*key));
+    while (i + 1 < TY_PLAN_STEERED &&
+           (known[i].order == NULL || memcmp(known[i].key, key, sizeof(*key)) != 0)) {
+        i++;
     }
+    struct ty_plan_steered own = known[i];
+    *out = own.order;
+    if (own.order == NULL || memcmp(own.key, key, sizeof(*key)) != 0) {
+        ty_arena_release(&own.arena);
+        rc = new_order(key, sched, shape, &times, &own.arena, out, err);
+        own.order = rc < 0 ? NULL : *out;
+        memcpy(own.key, key, sizeof(*key));
+    }
+    memmove(&known[1], &known[0], i * sizeof(*known));
+    known[0] = own;
     return rc;
 }
 

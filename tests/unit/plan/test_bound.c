@@ -94,6 +94,21 @@ TEST(bounds_of_a_grid_lie_close_below_its_simulations)
     }
 }
 
+/* Passes of a slot that run one after the other last as long as others: bounds of bidirectional
+ * schedules that leave collectives out, 0.3 of the simulation, rule out next to nothing. */
+TEST(slots_count_their_collectives_unless_passes_are_woven)
+{
+    static const struct plan_case row = {
+        "slots",
+        "cluster: {preset: dgx-a100-80g, nodes: 32}\nmodel: {preset: llama-65b}\n"
+        "layout: {global_batch: 2048, tensor: 16, micro_batch: 1, sequence_parallel: true}\n",
+        {"schedule.name=dualpipe,dualpipev", "layout.pipeline=2,4", "layout.zero=0,1"}};
+    double ratio[8];
+    const uint32_t n = ratios_of(&row, true, 8, ratio);
+    ck_assert_uint_gt(n, 2);
+    ck_assert_msg(ratio[0] >= 0.9, "%.4f", ratio[0]);
+}
+
 /* Eight tensor ranks of a node have as many data groups, each with another GPU of every node. */
 TEST(reductions_count_whichever_gpus_of_a_node_they_are_between)
 {
