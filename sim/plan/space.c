@@ -446,6 +446,9 @@ int ty_plan_space(struct ty_plan_space *space, const struct ty_config *base,
                              err,
                              "a plan searches layouts whose stages are of one shape; write auto");
     }
+    if (ty_config_read(&space->own, source, NULL) < 0) {
+        space->own = NULL;
+    }
     int rc = make_orders(space, arena, err);
     if (rc == 0) {
         rc = read_axes(space, arena, err);
@@ -466,7 +469,9 @@ int ty_plan_space(struct ty_plan_space *space, const struct ty_config *base,
 void ty_plan_space_release(struct ty_plan_space *space)
 {
     free(space->point);
+    ty_config_free(space->own);
     space->point = NULL;
+    space->own = NULL;
 }
 
 /* ---- a point as a configuration ---- */

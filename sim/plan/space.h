@@ -72,6 +72,7 @@ struct ty_plan_axis {
 
 struct ty_plan_space {
     const struct ty_config *base; /* read for a plan: its layout is not completed */
+    struct ty_config *own; /* the file without what is searched; NULL: it is no layout of its own */
     struct ty_plan_axis axis[TY_PLAN_N_AXES];
     bool all_schedules; /* every synchronous one, unless the axis has values */
     struct ty_framework framework[TY_PLAN_ZEROS]; /* of each ZeRO stage: where no stack is named,

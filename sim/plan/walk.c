@@ -263,10 +263,16 @@ static void each_recompute(struct walk *w)
                                     TY_RECOMPUTE_FULL};
     const struct ty_arch *arch = &w->space->base->arch;
     const bool dense = !ty_arch_is_moe(arch) || ty_arch_has_dense(arch);
+    const struct ty_config *own = w->space->own;
+    bool listed = own == NULL || own->layout.recompute_layers.n > 0;
     for (size_t i = 0; i < TY_COUNT(mode); i++) {
+        listed = listed || own->layout.recompute == mode[i];
         if (dense || mode[i] != TY_RECOMPUTE_FFN) {
             descend(w, TY_PLAN_RECOMPUTE, mode[i]);
         }
+    }
+    if (!listed) { /* the answer may not be slower than the file */
+        descend(w, TY_PLAN_RECOMPUTE, own->layout.recompute);
     }
 }
 
@@ -405,6 +411,14 @@ static void add_point(struct walk *w)
     space->point[space->n_points++] = point_of(w);
 }
 
+/* Whether a schedule that deals any number of chunks, which no framework interleaves on one rank,
+ * meets a pipeline of one among longer ones. */
+static bool lacks_pipeline(const struct walk *w, uint32_t schedule)
+{
+    return w->value[TY_PLAN_PIPELINE] == 1 && w->space->axis[TY_PLAN_PIPELINE].n != 1 &&
+           ty_schedules[schedule]->chunks == 0;
+}
+
 static void level(struct walk *w, int axis)
 {
     if (axis == TY_PLAN_N_AXES) {
@@ -413,7 +427,9 @@ static void level(struct walk *w, int axis)
     }
     const struct ty_plan_axis *a = &w->space->axis[axis];
     for (uint32_t i = 0; i < a->n; i++) {
-        descend(w, axis, a->value[i]);
+        if (axis != TY_PLAN_SCHEDULE || !lacks_pipeline(w, a->value[i])) {
+            descend(w, axis, a->value[i]);
+        }
     }
     if (a->n == 0) {
         each[axis](w);

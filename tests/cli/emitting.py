@@ -5,6 +5,7 @@ usage: emitting.py TRAINYARD
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,8 @@ CASES = [
      "global_batch_size = 32\n", "data_parallel_shard_degree = 8\n", "tensor_parallel_degree = 4\n"
      , "pipeline_parallel_degree = 1\n", "mode = \"full\"",
      "fsdp_reshard_after_forward = \"default\"\n"], ["has no word", "pipeline_parallel_schedule"]),
+    (LLAMA, "torchtitan", ["layout.zero=1", "layout.context=2", "layout.pipeline=1"], [
+     "#   layout.zero 1: context ranks always share"], []),
     (LLAMA, "torchtitan", ["layout.zero=0", "schedule.name=interleaved", "schedule.chunks=2"], [
      "local_batch_size = 16\n", "pipeline_parallel_microbatch_size = 1\n", "\"Interleaved1F1B\"",
      "pipeline_parallel_layers_per_stage = 10\n", "data_parallel_replicate_degree = 2\n"], [
@@ -154,6 +157,15 @@ def main():
             done = t.call(None, "plan", file, "--emit", stack)
             t.check(f"plan --emit {stack} prints the best layout",
                     done.returncode == 0 and "on 32 GPUs" in done.stdout, done)
+        # FSDP is over shard x context: one shard beside two context ranks is no plain DDP
+        file.write_text(with_settings(LLAMA, ["layout.context=2", "layout.tensor=8", "layout.zero=3",
+                                              "layout.pipeline=1", "framework.preset=torchtitan"]))
+        toml = pathlib.Path(folder, "job.toml")
+        toml.write_text(re.sub("(shard|replicate)_degree = .*", r"\1_degree = 1", emitted(
+            sys.argv[1], "torchtitan", file.read_text()).stdout))
+        back = t.call(None, "import", "torchtitan", toml, "--gpus", "16")
+        t.check("shards beside context ranks come back as ZeRO-3", back.returncode == 0
+                and "  zero: 3 " in back.stdout, (toml.read_text(), back))
         done = t.call(None, "plan", file, "--emit", "megatron-lm")
         t.check("a stack that is not there is refused", done.returncode == 2
                 and "megatron, deepspeed, torchtitan, yaml" in done.stderr, done)

@@ -61,6 +61,10 @@ struct ty_plan_answer {
     bool no_noise;                /* without jitter and the like (ty_trial_disable_noise) */
     uint32_t shard, n_shards;     /* rows i with i mod n_shards = shard; 0 of 1: all */
     double seconds;               /* of the whole plan */
+    struct ty_plan_own {          /* the file as it stands; step_s 0: it is no layout of its own */
+        double step_s, peak_B;
+        bool fits;
+    } own;
     struct ty_arena arena;
 };
 

@@ -742,6 +742,33 @@ static int prepare(struct ty_plan_answer *a, const struct ty_plan_options *optio
     return rc < 0 ? rc : read_results(a, options, err);
 }
 
+/* Simulates the file as it stands, on the GPUs that it has. What cannot be run is no layout to
+ * compare with. */
+static int simulate_own(struct ty_plan_answer *a, const struct ty_plan_options *options,
+                        struct ty_err *err)
+{
+    struct ty_config *own = a->result[0].space.own;
+    struct ty_run *run = NULL;
+    struct ty_bill bill;
+    if (own == NULL || options->gpus != NULL || own->n_jobs > 0) {
+        return 0;
+    }
+    if (a->no_noise) {
+        (void)ty_trial_disable_noise(own, HUGE_VAL);
+    }
+    int rc = ty_run_plan(&run, own, NULL, NULL);
+    rc = rc < 0 ? rc : ty_run_execute_folded(run, NULL);
+    if (rc == 0) {
+        ty_run_fullest(run, &bill);
+        a->own =
+            (struct ty_plan_own){.step_s = ty_s_from_ps(run->timeline.makespan) / own->run.steps,
+                                 .peak_B = bill.total_B,
+                                 .fits = ty_run_fits(run)};
+    }
+    ty_run_free(run);
+    return rc == TY_ENOMEM ? ty_fail_memory(err) : 0;
+}
+
 int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options,
                  struct ty_err *err)
 {
@@ -763,6 +790,7 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
         }
         choose_best(a);
         rc = find_uneven(a, options, err);
+        rc = rc < 0 ? rc : simulate_own(a, options, err);
         a->seconds = ty_wall_s() - t0;
     }
     const bool none = rc == 0 && a->result[a->best].n_rows == 0;

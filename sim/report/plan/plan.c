@@ -173,6 +173,13 @@ static void plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_te
         ty_json_whole(&j, "shard", a->shard + 1);
         ty_json_whole(&j, "shards", a->n_shards);
     }
+    if (a->own.step_s > 0) {
+        ty_json_object(&j, "own");
+        ty_json_real(&j, "step_time_s", a->own.step_s);
+        ty_json_real(&j, "peak_memory_bytes", a->own.peak_B);
+        ty_json_bool(&j, "fits", a->own.fits);
+        ty_json_end(&j);
+    }
     put_rows(&j, "rows", best, best->row, best->n_rows);
     put_pareto(&j, a);
     if (a->uneven.dealt > 0) {

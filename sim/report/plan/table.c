@@ -502,6 +502,24 @@ static void put_scaling(struct ty_text *t, const struct ty_plan_answer *a)
     }
 }
 
+/* The file's own layout beside the best. */
+static void put_own(struct ty_text *t, const struct ty_plan_answer *a)
+{
+    const struct ty_plan_result *best = &a->result[a->best];
+    char own[CELL], least[CELL], less[CELL];
+    if (a->own.step_s <= 0 || best->n_rows == 0) {
+        return;
+    }
+    const double step_s = a->uneven.found ? a->uneven.stages.step_s : best->row[0].step_s;
+    ty_text_add(t, "yours %s%s, best %s", ty_words_seconds(a->own.step_s, own, sizeof(own)),
+                a->own.fits ? "" : " (does not fit)",
+                ty_words_seconds(step_s, least, sizeof(least)));
+    if (step_s < a->own.step_s) {
+        ty_text_add(t, ", %s less", ty_words_share(1 - step_s / a->own.step_s, less, sizeof(less)));
+    }
+    ty_text_add(t, "\n");
+}
+
 void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
 {
     const struct ty_plan_result *best = &a->result[a->best];
@@ -518,6 +536,7 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     if (a->no_noise) {
         ty_text_add(t, "chance is set aside: jitter, spread of GPUs and uneven routing\n");
     }
+    put_own(t, a);
     put_space(t, a);
     if (best->n_rows == 0) {
         ty_text_add(t, "nothing was simulated yet\n");

@@ -257,6 +257,42 @@ TEST(orders_are_those_that_place_ranks_differently)
     drop(&m);
 }
 
+/* An answer may not be slower than the file because its own recomputation is no candidate. */
+TEST(candidates_have_what_the_file_has)
+{
+    static const char *const over[] = {"layout.recompute=auto"};
+    struct made m;
+    uint32_t own = 0;
+    make(&m,
+         "cluster: {preset: dgx-a100-80g, nodes: 2}\nmodel: {preset: llama-13b}\n"
+         "layout: {tensor: 2, pipeline: 1, global_batch: 8, recompute: norm+mlp}\n",
+         over, 1, NULL, 0);
+    ck_assert_int_eq(m.rc, 0);
+    for (uint32_t i = 0; i < m.space.n_points; i++) {
+        own += m.space.point[i].recompute == m.space.own->layout.recompute;
+    }
+    ck_assert_uint_gt(own, 0);
+    ck_assert_uint_lt(own, m.space.n_points);
+    drop(&m);
+}
+
+/* Chunks of one rank are no pipeline: Megatron-LM has no such mode. */
+TEST(nothing_is_interleaved_without_a_pipeline)
+{
+    static const char *const over[] = {"layout.pipeline=1,2", "schedule.name=1f1b,interleaved"};
+    struct made m;
+    uint32_t both = 0;
+    make(&m, small, over, 2, NULL, 0);
+    ck_assert_int_eq(m.rc, 0);
+    for (uint32_t i = 0; i < m.space.n_points; i++) {
+        const struct ty_plan_point *p = &m.space.point[i];
+        ck_assert(p->pipeline > 1 || p->chunks == 1);
+        both += p->pipeline > 1 && p->chunks > 1;
+    }
+    ck_assert_uint_gt(both, 0);
+    drop(&m);
+}
+
 TEST(what_cannot_be_is_said)
 {
     static const struct {

@@ -91,6 +91,8 @@ def data(e: Emission) -> None:
         habit = e.key("framework.reshard_after_forward") if zero == 3 else "false"
         word = {"true": "always", "false": "never"}.get(habit, "default")
         e.add(f'fsdp_reshard_after_forward = "{word}"')
+    elif e.n("layout.context") > 1:
+        e.no_word(f"layout.zero {zero}: context ranks always share weights, gradients and states (3)")
     elif zero == 1 and ranks > 1:
         e.no_word("layout.zero 1: it shares gradients and weights, too (2 or 3), or nothing")
 

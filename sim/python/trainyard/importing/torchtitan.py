@@ -185,9 +185,9 @@ class Titan:
             f.no_world = "the launcher says it (NGPU)"
 
     def sharding(self) -> None:
-        """FSDP shares weights, gradients and states (ZeRO-3) unless its group is one rank: plain
-        DDP."""
-        w, shared = self.w, self.rest or self.shard > 1
+        """FSDP shares weights, gradients and states (ZeRO-3) over shard x context ranks (fsdp_enabled
+        in torchtitan's parallel_dims.py) unless that is one: plain DDP."""
+        w, shared = self.w, self.rest or self.shard > 1 or self.context > 1
         self.set("layout.zero", P + "data_parallel_shard_degree", "3" if shared else "0")
         if not shared:
             return
