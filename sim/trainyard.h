@@ -390,7 +390,8 @@ struct ty_crew {
 struct ty_plan_options {
     struct ty_source source; /* run file, overlays, settings; "-" does not work for a crew */
     const char *gpus;        /* "64,128": each is searched; NULL: those of the run file */
-    const char *const *over; /* [n_over] "KEY=V1,V2": values of a key that are searched */
+    const char *const *over; /* [n_over] "KEY=V1,V2": values of a key that are searched; or
+                              * "SECTION=auto": all of a section that the run file fixes */
     size_t n_over;
     const char *objective; /* "time" (NULL), "cost", "memory" */
     uint32_t top;          /* rows of the report; 0: ten */
@@ -415,6 +416,8 @@ struct ty_plan_options {
     void *progress_arg;
     const struct ty_crew *crew; /* with whom the search is shared, which then needs a folder; member
                                  * 0 gets the report, others ""; NULL: nobody */
+    double within_s; /* the search ends after so many seconds with the best so far; 0: once no
+                      * other layout can be among the best */
 };
 
 /* Searches the layouts that the run file leaves open (docs/plan.md) for the best. No layout of the

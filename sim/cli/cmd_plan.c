@@ -1,6 +1,7 @@
 /* cmd_plan.c - `trainyard plan`. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,48 @@ static int read_options(const struct cli_options *o, struct ty_plan_options *p)
     return cli_jobs(o, &p->jobs) != 0 || cli_shard(o, &p->shard, &p->n_shards) != 0
                ? 2
                : cli_check_merge(o);
+}
+
+/* "60" or "60s". 0, or 2 for what is no number of seconds. */
+static int read_within(const struct cli_options *o, double *seconds)
+{
+    char *end = NULL;
+    *seconds = o->within != NULL ? strtod(o->within, &end) : 0;
+    if (end == NULL || (end != o->within && (*end == '\0' || strcmp(end, "s") == 0) &&
+                        *seconds > 0 && *seconds <= 1e9)) {
+        return 0;
+    }
+    cli_say("trainyard plan: --within %s: not a number of seconds above 0; write one, such as 60\n",
+            o->within);
+    return 2;
+}
+
+/* Lists of values, those of --free first, so that --over decides. */
+struct lists {
+    char free[2][32];
+    const char *item[CLI_LIST_MAX + 2];
+    size_t n;
+};
+
+static int read_lists(const struct cli_options *o, struct lists *out)
+{
+    for (const char *at = o->free; at != NULL && *at != '\0';) {
+        const size_t n = strcspn(at, ",");
+        if (out->n == 2 || n > 16) {
+            cli_say("trainyard plan: --free %s: not a list of sections; write layout, schedule or "
+                    "layout,schedule\n",
+                    o->free);
+            return 2;
+        }
+        snprintf(out->free[out->n], sizeof(out->free[0]), "%.*s=auto", (int)n, at);
+        out->item[out->n] = out->free[out->n];
+        out->n++;
+        at += n + (at[n] == ',');
+    }
+    for (size_t i = 0; i < o->over.n; i++) {
+        out->item[out->n++] = o->over.item[i];
+    }
+    return 0;
 }
 
 /* Whether a program is asked for the words of a stack. */
@@ -81,10 +124,10 @@ static int emit(const struct cli_options *o, const char *run_file)
 
 int cmd_plan(const struct cli_options *o)
 {
+    struct lists lists = {.n = 0};
     struct ty_plan_options p = {.source = cli_source(o),
                                 .gpus = o->gpus,
-                                .over = o->over.item,
-                                .n_over = o->over.n,
+                                .over = lists.item,
                                 .objective = o->objective,
                                 .emit = emits_words(o) ? "yaml" : o->emit,
                                 .merge = o->operands + 1,
@@ -94,9 +137,11 @@ int cmd_plan(const struct cli_options *o)
                                 .crew = o->crew,
                                 .stats = o->stats};
     char *report = NULL;
-    if (check_emit(o) != 0 || read_options(o, &p) != 0) {
+    if (check_emit(o) != 0 || read_options(o, &p) != 0 || read_within(o, &p.within_s) != 0 ||
+        read_lists(o, &lists) != 0) {
         return 2;
     }
+    p.n_over = lists.n;
     struct ty_err *err = ty_err_new();
     struct cli_progress progress = cli_progress("planning", o->quiet);
     p.progress = progress.on ? cli_progress_share : NULL;

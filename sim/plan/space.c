@@ -255,6 +255,27 @@ static int read_open(const struct ty_sweep_list *list, bool schedules, bool *ope
     return 0;
 }
 
+/* "layout=auto": as if the run file had fixed no key of the section, but for those that are searched
+ * only where --over names them. */
+static int free_section(struct ty_plan_space *space, const struct ty_sweep_list *list,
+                        struct ty_err *err)
+{
+    bool any = false;
+    for (int i = 0; i < TY_PLAN_N_AXES; i++) {
+        struct ty_plan_axis *axis = &space->axis[i];
+        if (strcmp(list->key, ty_config_section_name(axis->section)) == 0) {
+            any = true;
+            axis->searched = !ty_plan_axis_is_rare(i);
+            axis->n = axis->searched ? 0 : axis->n;
+        }
+    }
+    return any && list->n == 1 && strcmp(list->value[0], "auto") == 0
+               ? 0
+               : ty_fail(err, TY_EUSAGE,
+                         "%s: not a section that a plan searches; write layout or schedule",
+                         list->key);
+}
+
 static int read_list(struct ty_plan_space *space, const char *over, struct ty_arena *arena,
                      struct ty_config *blank, uint32_t *seen, struct ty_err *err)
 {
@@ -262,6 +283,9 @@ static int read_list(struct ty_plan_space *space, const char *over, struct ty_ar
     int rc = ty_sweep_list(&list, over, arena, err);
     if (rc < 0) {
         return rc;
+    }
+    if (strchr(list.key, '.') == NULL) {
+        return free_section(space, &list, err);
     }
     const enum ty_plan_axis_index index = find_axis(list.key);
     rc = check_axis(index, list.key, seen, err);

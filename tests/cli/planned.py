@@ -374,6 +374,14 @@ class Suite(Test):
             == (self.folder / "whole" / name).read_text(encoding="utf-8")
             for name in FILES), said)
 
+    def within(self):
+        """A search without time has looked at something, and says that it is not all."""
+        done = self.call(self.folder, "plan", "run.yaml", *self.sets, "--within", "1e-9", "-j", "1",
+                         "--stats", "json")
+        answer = json.loads(done.stdout)
+        self.check("a search that ends early is not exact", done.returncode in (0, 1)
+                   and answer["exact"] is False and answer["own"]["step_time_s"] > 0, done)
+
     def hasty(self):
         """Ctrl-C before anything is simulated, where a layout was to be printed."""
         (self.folder / "large.yaml").write_text("""\
@@ -562,6 +570,7 @@ def main():
             suite.emitted(over)
             suite.interrupted(over)
             suite.hasty()
+            suite.within()
             suite.uneven()
             suite.nearest()
             suite.files()

@@ -23,12 +23,14 @@ struct ty_plan_row {
 struct ty_plan_result {
     struct ty_config *base;
     struct ty_plan_space space;
-    struct ty_arena arena;         /* of base and space */
-    uint32_t first;                /* number of its first row */
-    uint32_t n_screened;           /* points whose memory is known; fewer: interrupted */
-    uint32_t n_fit;                /* points that fit */
-    uint32_t n_bounded;            /* points that fit and that a bound rules out */
-    uint32_t n_simulated;          /* points that fit and had to be simulated */
+    struct ty_arena arena; /* of base and space */
+    uint32_t first;        /* number of its first row */
+    uint32_t n_screened;   /* points whose memory is known; fewer: interrupted */
+    uint32_t n_fit;        /* points that fit */
+    uint32_t n_bounded;    /* points that fit and that a bound rules out */
+    uint32_t n_simulated;  /* points that fit and had to be simulated */
+    double
+        left_s; /* what none of those that are left undecided can beat; 0: not known, or none is */
     const struct ty_plan_row *row; /* [n_rows] best first */
     uint32_t n_rows;
     /* [n_pareto] Layouts to which no other is as fast with as little memory, fastest first. Ends at

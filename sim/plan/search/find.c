@@ -505,7 +505,8 @@ struct finding {
     struct ty_plan_answer *answer;
     const struct ty_plan_options *options;
     struct ty_plan_store store;
-    uint32_t at; /* index of the result that is being searched */
+    uint32_t at;    /* index of the result that is being searched */
+    double until_s; /* of ty_wall_s, when the search ends; 0: open */
 };
 
 static void tell(void *arg, double share)
@@ -539,6 +540,7 @@ static int search_all(struct finding *f, struct ty_err *err)
         .shard = a->shard,
         .n_shards = a->n_shards,
         .crew = crew,
+        .until_s = f->until_s,
         .stop = f->options->stop,
         .progress = f->options->progress != NULL ? tell : NULL,
         .progress_arg = f,
@@ -584,6 +586,10 @@ static int check_crew(const struct ty_plan_options *options, struct ty_err *err)
     if (options->crew != NULL && options->n_shards > 0) {
         return ty_fail(err, TY_EUSAGE,
                        "--shard is for processes that do not know of each other; leave it out");
+    }
+    if (options->crew != NULL && options->within_s > 0) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--within: processes that share a search end together; interrupt them");
     }
     if (options->crew != NULL && options->folder == NULL) {
         return ty_fail(err, TY_EUSAGE,
@@ -775,6 +781,7 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
     struct ty_plan_options held = *options;
     struct finding f = {.answer = a, .options = &held};
     const double t0 = ty_wall_s();
+    f.until_s = options->within_s > 0 ? t0 + options->within_s : 0;
     *a = (struct ty_plan_answer){.n_shards = options->n_shards > 0 ? options->n_shards : 1,
                                  .shard = options->n_shards > 0 ? options->shard - 1 : 0};
     int rc = ty_source_hold(&held.source, options->crew, &a->arena, err);

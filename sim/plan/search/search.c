@@ -181,6 +181,8 @@ struct searching {
     struct ty_plan_row **row;   /* [n_points] results, simulated now or before; or NULL */
     struct ty_plan_front front; /* of the points taken */
     uint32_t screened;          /* points */
+    uint32_t stride;            /* between pieces of points that are screened one after the other */
+    double half_s;              /* of ty_wall_s, when screening ends; 0: with the last point */
     double tell_s, told; /* time of the next report of progress (ty_wall_s); share reported */
     bool stopped;
     pthread_mutex_t lock;
@@ -206,7 +208,8 @@ static void tell(struct searching *s, double share)
 
 static bool is_stopped(const struct searching *s)
 {
-    return s->stopped || (s->asked->stop != NULL && *s->asked->stop != 0);
+    return s->stopped || (s->asked->stop != NULL && *s->asked->stop != 0) ||
+           (s->asked->until_s > 0 && ty_wall_s() > s->asked->until_s);
 }
 
 /* ---- memory and bounds ---- */
@@ -219,11 +222,37 @@ static bool is_ours(const struct searching *s, uint32_t point)
            (asked->crew == NULL || point / PIECE % asked->crew->n == asked->crew->member);
 }
 
+static uint32_t n_pieces(const struct searching *s)
+{
+    return (s->result->space.n_points + PIECE - 1) / PIECE;
+}
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
+/* A search that may end early looks at layouts from all over the space, for half of its time. */
+static void spread_pieces(struct searching *s)
+{
+    const double until_s = s->asked->until_s;
+    s->stride = 1;
+    if (until_s > 0) {
+        s->half_s = (ty_wall_s() + until_s) / 2;
+        s->stride = (uint32_t)(0.618 * n_pieces(s)) + 1;
+        while (common_divisor(s->stride, n_pieces(s)) > 1) {
+            s->stride++;
+        }
+    }
+}
+
 static bool screen_piece(void *arg, uint32_t i)
 {
     struct searching *s = arg;
     const struct ty_plan_space *space = &s->result->space;
-    const uint32_t n = space->n_points, end = n - i * PIECE < PIECE ? n : (i + 1) * PIECE;
+    const uint32_t n = space->n_points;
+    i = (uint32_t)((uint64_t)i * s->stride % n_pieces(s));
+    const uint32_t end = n - i * PIECE < PIECE ? n : (i + 1) * PIECE;
     struct ty_err *err = ty_err_new();
     struct ty_plan_tool *tool = err != NULL ? ty_plan_tools_take(&s->tools) : NULL;
     int rc = tool != NULL ? 0 : TY_ENOMEM;
@@ -239,7 +268,7 @@ static bool screen_piece(void *arg, uint32_t i)
     assert(end > i * PIECE && end <= n);
     s->screened += end - i * PIECE;
     tell(s, 0.5 * s->screened / n);
-    const bool more = !is_stopped(s);
+    const bool more = !is_stopped(s) && (s->half_s <= 0 || ty_wall_s() < s->half_s);
     pthread_mutex_unlock(&s->lock);
     ty_plan_tools_give(&s->tools, tool);
     ty_err_free(err);
@@ -708,8 +737,8 @@ static int look_at_nearest(struct searching *s)
 
 static int search(struct searching *s)
 {
-    const uint32_t n = s->result->space.n_points;
-    ty_pool_run(0, (n + PIECE - 1) / PIECE, s->asked->jobs, screen_piece, s);
+    spread_pieces(s);
+    ty_pool_run(0, n_pieces(s), s->asked->jobs, screen_piece, s);
     int rc = share_screens(s);
     if (rc < 0) {
         return rc;
@@ -780,7 +809,9 @@ int ty_plan_search(struct ty_plan_result *result, const struct ty_plan_search *a
     if (s->fault.code != 0) {
         rc = ty_fail(err, s->fault.code, "%s", s->fault.text);
     }
-    *exact = s->next == s->n_queued && s->screened == result->space.n_points && !is_stopped(s);
+    const bool screened = s->screened == result->space.n_points;
+    *exact = s->next == s->n_queued && screened;
+    result->left_s = screened && !*exact ? s->screen[s->queue[s->next]].bound_s : 0;
     release(s);
     free(s);
     return rc;

@@ -25,6 +25,7 @@ struct ty_plan_search {
     uint32_t shard, n_shards; /* as in struct ty_plan_answer */
     /* Processes that share bounds and simulations, or NULL. Each member gets the result. */
     const struct ty_crew *crew;
+    double until_s;           /* of ty_wall_s: no more layouts are simulated after it; 0: no end */
     const volatile int *stop; /* once not 0, no more layouts are simulated; or NULL */
     ty_progress_fn *progress; /* one call at a time, from any thread; or NULL */
     void *progress_arg;

@@ -114,8 +114,10 @@ static void put_counts(struct ty_text *t, const struct ty_plan_result *r)
                 "%s layout%s on %u GPU%s: ", ty_words_count(r->space.n_points, n[0], sizeof(n[0])),
                 r->space.n_points == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s");
     if (r->n_screened < r->space.n_points) { /* what fits is counted when all are */
-        ty_text_add(t, "interrupted with the memory of %s known, none simulated\n",
-                    ty_words_count(r->n_screened, n[1], sizeof(n[1])));
+        ty_text_add(t, "interrupted with the memory of %s known, %s simulated\n",
+                    ty_words_count(r->n_screened, n[1], sizeof(n[1])),
+                    r->n_simulated == 0 ? "none"
+                                        : ty_words_count(r->n_simulated, n[3], sizeof(n[3])));
         return;
     }
     ty_text_add(t, "%s fit, %s of them ruled out by a bound, %s simulated\n",
@@ -502,6 +504,25 @@ static void put_scaling(struct ty_text *t, const struct ty_plan_answer *a)
     }
 }
 
+/* Whether others may be faster, and by how much at most. */
+static void put_exact(struct ty_text *t, const struct ty_plan_answer *a)
+{
+    const struct ty_plan_result *best = &a->result[a->best];
+    char least[CELL], less[CELL];
+    if (a->exact) {
+        ty_text_add(t, "exact: no other layout of these is among the best\n");
+        return;
+    }
+    ty_text_add(t, "NOT exact: interrupted, the best so far");
+    if (a->n_results == 1 && best->left_s > 0 && best->n_rows > 0) {
+        ty_text_add(
+            t, "; no other takes less than %s (%s less)",
+            ty_words_seconds(best->left_s, least, sizeof(least)),
+            ty_words_share(fmax(0, 1 - best->left_s / best->row[0].step_s), less, sizeof(less)));
+    }
+    ty_text_add(t, "\n");
+}
+
 /* The file's own layout beside the best. */
 static void put_own(struct ty_text *t, const struct ty_plan_answer *a)
 {
@@ -531,8 +552,7 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
         ty_text_add(t, "shard %u of %u: every layout of it was looked at, of no other\n",
                     (unsigned)a->shard + 1, (unsigned)a->n_shards);
     }
-    ty_text_add(t, a->exact ? "exact: no other layout of these is among the best\n"
-                            : "NOT exact: interrupted, the best so far\n");
+    put_exact(t, a);
     if (a->no_noise) {
         ty_text_add(t, "chance is set aside: jitter, spread of GPUs and uneven routing\n");
     }

@@ -276,6 +276,23 @@ TEST(candidates_have_what_the_file_has)
     drop(&m);
 }
 
+/* A section is searched as if the file had fixed none of it; single keys still can be. */
+TEST(a_section_is_freed)
+{
+    static const char fixed[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                                "model: {preset: llama-13b}\n"
+                                "layout: {tensor: 2, pipeline: 2, micro_batch: 1, zero: 1,\n"
+                                "  recompute: none, global_batch: 8}\nschedule: {name: 1f1b}\n";
+    static const char *const over[] = {"layout=auto", "layout.micro_batch=1", "schedule=auto"};
+    struct made open, freed;
+    make(&open, small, &over[1], 1, NULL, 0);
+    make(&freed, fixed, over, 3, NULL, 0);
+    ck_assert_int_eq(freed.rc, 0);
+    ck_assert_uint_eq(freed.space.n_points, open.space.n_points);
+    drop(&open);
+    drop(&freed);
+}
+
 /* Chunks of one rank are no pipeline: Megatron-LM has no such mode. */
 TEST(nothing_is_interleaved_without_a_pipeline)
 {
