@@ -255,8 +255,8 @@ static int read_open(const struct ty_sweep_list *list, bool schedules, bool *ope
     return 0;
 }
 
-/* "layout=auto": as if the run file had fixed no key of the section, but for those that are searched
- * only where --over names them. */
+/* "layout=auto": as if the run file had fixed no key of the section, but for those that are
+ * searched only where --over names them. */
 static int free_section(struct ty_plan_space *space, const struct ty_sweep_list *list,
                         struct ty_err *err)
 {
