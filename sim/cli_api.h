@@ -77,7 +77,7 @@ int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *op
                       struct ty_err *err);
 
 /* (3) for a format that was not built in. */
-int ty_run_export_check(const char *format, const char *ranks, struct ty_err *err);
+int ty_run_export_check(const struct ty_export_options *options, struct ty_err *err);
 
 /* Whether the path is of a file or folder that ty_recording_read reads. */
 bool ty_recording_named(const char *path);

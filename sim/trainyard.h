@@ -637,10 +637,12 @@ TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **repor
 /* ==== other programs ==== */
 
 struct ty_export_options {
-    const char *format;       /* "chakra" (ASTRA-sim), "goal" (LogGOPSim) */
+    const char *format;       /* "chakra" (ASTRA-sim), "goal" (ATLAHS) */
     const char *folder;       /* for the files; made where there is none */
     const char *ranks;        /* as in ty_trace_options; NULL: all. GOAL has all */
     const volatile int *stop; /* as in ty_trace_options */
+    const char *unit;         /* of GOAL's time: "ns", for packet simulators; NULL: such that a byte
+                               * takes a whole number, as LogGOPSim needs it */
 };
 
 /* Writes the operations of the ranks of an executed run, and what they wait for: files that another

@@ -16,10 +16,16 @@ static int check_words(const struct cli_options *o)
     return 0;
 }
 
+static struct ty_export_options export_options(const struct cli_options *o)
+{
+    return (struct ty_export_options){
+        .format = o->operand, .folder = o->output, .ranks = o->ranks, .unit = o->unit};
+}
+
 static int write_files(const struct cli_options *o, const struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_export_options options = {
-        .format = o->operand, .folder = o->output, .ranks = o->ranks, .stop = cli_writing()};
+    struct ty_export_options options = export_options(o);
+    options.stop = cli_writing();
     char *note = NULL;
     const int rc = ty_run_export(run, &options, &note, err);
     cli_written(rc);
@@ -38,7 +44,8 @@ int cmd_export(const struct cli_options *o)
         return 2;
     }
     struct ty_err *err = ty_err_new();
-    int rc = ty_run_export_check(o->operand, o->ranks, err);
+    const struct ty_export_options options = export_options(o);
+    int rc = ty_run_export_check(&options, err);
     rc = rc < 0 ? rc : cli_load(o, o->second, &config, err);
     rc = rc < 0 ? rc : ty_run_new(&run, config, err);
     rc = rc < 0 ? rc : cli_execute(o, run, false, err);

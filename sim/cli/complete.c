@@ -222,7 +222,7 @@ static void complete_value(struct place *at, enum cli_command command, const cha
         if (before == NULL) {
             puts("");
             offer(at, "chakra", "", "for ASTRA-sim");
-            offer(at, "goal", "", "for LogGOPSim");
+            offer(at, "goal", "", "for ATLAHS");
             return;
         }
         say_files(at, at->words);

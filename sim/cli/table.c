@@ -93,7 +93,7 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
     {"export", "chakra|goal FILE -o FOLDER", "what every rank does, for other simulators",
      CLI_TAKES_EXPORT, RUN_FILE, 2,
      "Runs the run file and writes what its ranks do, and what they wait for, as others read it: "
-     "Chakra execution traces for ASTRA-sim, GOAL for LogGOPSim and ATLAHS. README.txt beside them "
+     "Chakra execution traces for ASTRA-sim, GOAL for ATLAHS. README.txt beside them "
      "has the command line, the network to ask for, and what the format cannot say.",
      "trainyard export goal first.yaml -o first.goal", "a step as messages and calculations"},
     {"schedule", "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation",
@@ -237,6 +237,8 @@ const struct cli_option_row cli_option_rows[] = {
      "auto|sweep|events", CLI_TAKES_KEY_WORD, "run.engine", "which executor"},
     {"suggest", 0, CLI_VALUE, AT(suggest), BIT(run), "SECONDS", CLI_TAKES_TEXT, NULL,
      "how long a run that does not fit looks for what would make it fit; 1 when left out, 0: not"},
+    {"unit", 0, CLI_VALUE, AT(unit), BIT(export), "ns", CLI_TAKES_WORD, "ns",
+     "of goal: time in ns, for packet simulators; left out: as LogGOPSim in ATLAHS needs it"},
     {"seed", 0, CLI_SEED, AT(seed), FROM_FILE, "N", CLI_TAKES_TEXT, NULL,
      "the same as --set run.seed=N"},
     {"show-config", 0, CLI_FLAG, AT(show_config), BIT(check), NULL, CLI_TAKES_NOTHING, NULL,

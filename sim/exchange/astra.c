@@ -1,8 +1,10 @@
 /* astra.c - what ASTRA-sim wants next to a trace: system, network, memory. All ranks hang on one
- * switch, whose way there and back takes the latency of a message.
+ * switch, whose way there and back takes the latency of a message; those of several nodes on two,
+ * of the GPUs of a node and of the nodes.
  *
  * Source: notes on astra-sim/astra-sim 518bd513: its analytical network (GB are 2^30 bytes,
  * npus_count above 1), its system and memory files. */
+#include "sim/base/compiler.h"
 #include "sim/exchange/chakra.h"
 #include "sim/exchange/internal.h"
 
@@ -26,12 +28,24 @@ static int write_network(struct ty_export *x)
     if (rc < 0) {
         return rc;
     }
-    ty_out_printf(&out,
-                  "topology: [ Switch ]\nnpus_count: [ %u ]\n"
-                  "bandwidth: [ %.9g ]  # GiB/s: %.9g B/s\n"
-                  "latency: [ %.9g ]  # ns of each of the two ways of a message\n",
-                  (unsigned)x->members.program->n_ranks, x->flat.Bps / GIB, x->flat.Bps,
-                  x->flat.latency_s * 1e9 / 2);
+    const struct ty_flat *net = &x->flat, *node = &x->node;
+    const double half_ns = 1e9 / 2; /* of each of the two ways of a message */
+    if (x->per_node > 1) {
+        ty_out_printf(&out,
+                      "topology: [ Switch, Switch ]  # GPUs of a node, nodes\n"
+                      "npus_count: [ %u, %u ]\nbandwidth: [ %.9g, %.9g ]  # GiB/s\n"
+                      "latency: [ %.9g, %.9g ]  # ns, half the way\n",
+                      (unsigned)x->per_node, (unsigned)(x->members.program->n_ranks / x->per_node),
+                      node->Bps / GIB, net->Bps / GIB, node->latency_s * half_ns,
+                      net->latency_s * half_ns);
+    } else {
+        ty_out_printf(&out,
+                      "topology: [ Switch ]\nnpus_count: [ %u ]\n"
+                      "bandwidth: [ %.9g ]  # GiB/s: %.9g B/s\n"
+                      "latency: [ %.9g ]  # ns, half the way\n",
+                      (unsigned)x->members.program->n_ranks, net->Bps / GIB, net->Bps,
+                      net->latency_s * half_ns);
+    }
     return ty_export_close(x, &out, 0);
 }
 
@@ -40,6 +54,10 @@ static int write_system(struct ty_export *x)
 {
     const struct ty_config *config = x->run->config;
     const struct ty_gpu *gpu = &config->cluster.gpu;
+    static const char *const ways[][2] = {{"all-reduce", "ring"},
+                                          {"all-gather", "ring"},
+                                          {"reduce-scatter", "ring"},
+                                          {"all-to-all", "direct1"}};
     struct ty_out out;
     const int rc = ty_export_open(x, &out, "system.json");
     if (rc < 0) {
@@ -47,12 +65,14 @@ static int write_system(struct ty_export *x)
     }
     /* With a delay of 0 ns ASTRA-sim aborts where a rank begins with a collective. */
     ty_out_str(&out, "{\"scheduling-policy\": \"LIFO\", \"endpoint-delay\": 1,\n"
-                     " \"active-chunks-per-dimension\": 1, \"preferred-dataset-splits\": 1,\n"
-                     " \"all-reduce-implementation\": [\"ring\"],\n"
-                     " \"all-gather-implementation\": [\"ring\"],\n"
-                     " \"reduce-scatter-implementation\": [\"ring\"],\n"
-                     " \"all-to-all-implementation\": [\"direct1\"],\n"
-                     " \"collective-optimization\": \"baseline\",\n");
+                     " \"active-chunks-per-dimension\": 1, \"preferred-dataset-splits\": 1,\n");
+    for (size_t i = 0; i < TY_COUNT(ways); i++) {
+        ty_out_printf(&out,
+                      x->per_node > 1 ? " \"%s-implementation\": [\"%s\", \"%s\"],\n"
+                                      : " \"%s-implementation\": [\"%s\"],\n",
+                      ways[i][0], ways[i][1], ways[i][1]);
+    }
+    ty_out_str(&out, " \"collective-optimization\": \"baseline\",\n");
     /* Reductions are in the durations of trainyard's kernels: memory so fast charges none again. */
     ty_out_printf(&out, " \"local-mem-bw\": 1e9, \"peak-perf\": %.9g,\n \"roofline-enabled\": 0}\n",
                   gpu->peak[config->arch.dtype] / 1e12);
@@ -80,6 +100,13 @@ void ty_astra_about(struct ty_export *x, struct ty_out *readme)
         ty_out_printf(readme,
                       "These are %u of %u ranks: to be looked at; a simulator needs all.\n\n",
                       (unsigned)x->n_ranks, (unsigned)x->members.program->n_ranks);
+    }
+    if (x->per_node > 1) {
+        ty_out_str(readme,
+                   "network.yml has two dimensions, the GPUs of a node and the nodes. ASTRA-sim "
+                   "plays a collective of all ranks one dimension after the other, and a message "
+                   "to another GPU of another node on one of the two only: rings of groups that "
+                   "span nodes may take too little time.\n\n");
     }
     ty_out_str(
         readme,

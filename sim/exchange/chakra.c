@@ -345,4 +345,4 @@ static int write_chakra(struct ty_export *x)
 }
 
 const struct ty_export_format ty_export_chakra = {
-    .name = "chakra", .write = write_chakra, .about = ty_astra_about};
+    .name = "chakra", .has_dimensions = true, .write = write_chakra, .about = ty_astra_about};

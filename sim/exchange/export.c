@@ -30,17 +30,21 @@ enum ty_coll ty_export_coll(const struct ty_kind *kind)
     return coll;
 }
 
-struct ty_flat ty_flat_of(const struct ty_cluster *c)
+static void find_network(struct ty_export *x)
 {
+    const struct ty_cluster *c = &x->run->config->cluster;
+    const struct ty_layout *layout = &x->run->config->layout;
+    x->node = (struct ty_flat){.Bps = c->nvlink.bandwidth * c->nvlink.efficiency,
+                               .latency_s = c->nvlink.step};
+    x->flat = (struct ty_flat){.Bps = c->net.nic_bandwidth * c->net.nic_efficiency * c->net.nics /
+                                      c->gpus_per_node,
+                               .latency_s = c->net.step};
     if (c->nodes == 1) {
-        return (struct ty_flat){.Bps = c->nvlink.bandwidth * c->nvlink.efficiency,
-                                .latency_s = c->nvlink.step,
-                                .exact = true};
+        x->flat = x->node;
     }
-    return (struct ty_flat){.Bps = c->net.nic_bandwidth * c->net.nic_efficiency * c->net.nics /
-                                   c->gpus_per_node,
-                            .latency_s = c->net.step,
-                            .exact = c->gpus_per_node == 1};
+    const bool whole =
+        x->run->timeline.program->n_ranks == c->nodes * c->gpus_per_node && layout->gpu_of == NULL;
+    x->per_node = whole && c->nodes > 1 ? c->gpus_per_node : 1;
 }
 
 int ty_export_open(const struct ty_export *x, struct ty_out *out, const char *name)
@@ -82,16 +86,21 @@ static int find_format(const char *name, const struct ty_export_format **out, st
                : ty_fail(err, TY_EUSAGE, "unknown format (%.60s); write chakra or goal", name);
 }
 
-int ty_run_export_check(const char *format, const char *ranks, struct ty_err *err)
+int ty_run_export_check(const struct ty_export_options *options, struct ty_err *err)
 {
     const struct ty_export_format *f = NULL;
-    const int rc = find_format(format, &f, err);
-    return rc == 0 && f->all_ranks && ranks != NULL
-               ? ty_fail(
-                     err, TY_EUSAGE,
-                     "--ranks %.60s: %s has the messages of all ranks in one file; leave it out",
-                     ranks, format)
-               : rc;
+    const int rc = find_format(options->format, &f, err);
+    if (rc == 0 && f->all_ranks && options->ranks != NULL) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--ranks %.60s: %s has the messages of all ranks in one file; leave it out",
+                       options->ranks, f->name);
+    }
+    if (rc == 0 && options->unit != NULL && (!f->has_unit || strcmp(options->unit, "ns") != 0)) {
+        return ty_fail(err, TY_EUSAGE, "--unit %.60s: %s", options->unit,
+                       f->has_unit ? "write ns, or leave it out"
+                                   : "only goal has a unit of time; leave it out");
+    }
+    return rc;
 }
 
 /* Those asked for; all without a word. */
@@ -113,6 +122,25 @@ static int make_folder(const struct ty_export *x)
                                                           : ty_fail_write(x->err, x->folder, errno);
 }
 
+static void put_network(const struct ty_export *x, const struct ty_export_format *format,
+                        struct ty_out *readme)
+{
+    const struct ty_cluster *c = &x->run->config->cluster;
+    if (x->per_node > 1 && format->has_dimensions) {
+        ty_out_printf(readme,
+                      "The network here is a switch in each node, %.9g B/s, %.9g us, and one "
+                      "between nodes, %.9g B/s, %.9g us.",
+                      x->node.Bps, x->node.latency_s * 1e6, x->flat.Bps, x->flat.latency_s * 1e6);
+        return;
+    }
+    ty_out_printf(readme, "The network here is one switch: %.9g B/s, %.9g us.%s", x->flat.Bps,
+                  x->flat.latency_s * 1e6,
+                  c->nodes == 1 || c->gpus_per_node == 1
+                      ? ""
+                      : " The cluster has faster links inside its nodes, which it does not know: "
+                        "expect more time there.");
+}
+
 static int write_readme(struct ty_export *x, const struct ty_export_format *format)
 {
     const struct ty_timeline *t = &x->run->timeline;
@@ -124,12 +152,10 @@ static int write_readme(struct ty_export *x, const struct ty_export_format *form
     ty_out_printf(&out, "%s on %u GPUs, written by trainyard %s.\n\nIn trainyard it takes %.9f s",
                   x->run->config->arch.name, (unsigned)t->program->n_ranks, ty_version(),
                   1e-12 * (double)t->makespan);
-    ty_out_printf(&out, " (%u step%s). The network here is one switch: %.9g B/s, %.9g us.%s\n\n",
-                  (unsigned)t->program->n_steps, t->program->n_steps == 1 ? "" : "s", x->flat.Bps,
-                  x->flat.latency_s * 1e6,
-                  x->flat.exact ? ""
-                                : " The cluster has faster links inside its nodes, which it does "
-                                  "not know: expect more time there.");
+    ty_out_printf(&out, " (%u step%s). ", (unsigned)t->program->n_steps,
+                  t->program->n_steps == 1 ? "" : "s");
+    put_network(x, format, &out);
+    ty_out_str(&out, "\n\n");
     format->about(x, &out);
     return ty_export_close(x, &out, 0);
 }
@@ -162,7 +188,7 @@ int ty_run_export(const struct ty_run *run, const struct ty_export_options *opti
     const struct ty_export_format *format = NULL;
     struct ty_export x = {.run = run, .folder = options->folder, .options = options, .err = err};
     *note = NULL;
-    int rc = ty_run_export_check(options->format, options->ranks, err);
+    int rc = ty_run_export_check(options, err);
     rc = rc < 0 ? rc : find_format(options->format, &format, err);
     rc = rc < 0 ? rc : ty_run_check_ranks(run, "an export", false, err);
     if (rc == 0 && run->jobs != NULL) {
@@ -175,7 +201,7 @@ int ty_run_export(const struct ty_run *run, const struct ty_export_options *opti
                      "several");
     }
     if (rc == 0) {
-        x.flat = ty_flat_of(&run->config->cluster);
+        find_network(&x);
         rc = write_all(&x, format);
     }
     if (rc == 0) {

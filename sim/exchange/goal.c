@@ -13,8 +13,8 @@
  * another CPU waits a calculation of no length stands behind, which begins when the CPU is free.
  * A rank has one NIC, on which messages queue.
  *
- * Time is counted in units that make G, the time of a byte, a whole number: LogGOPSim knows no
- * other. Sums of calculations of a stream are never off by more than half a unit.
+ * Time is counted in units that make G, the time of a byte, a whole number, as LogGOPSim knows no
+ * other; or in ns. Sums of calculations of a stream are never off by more than half a unit.
  *
  * Sources: Hoefler, Schneider & Lumsdaine 2010 (LogGOPSim); notes on spcl/LogGOPSim 76451de1. When
  * nodes count as finished is from memory of its program, which was not run. */
@@ -213,7 +213,8 @@ struct writer {
     uint32_t done_cap, scratch_cap;
     uint32_t *scratch;
     double unit_ps; /* of time */
-    uint64_t G, L;
+    double G;       /* units a byte takes; whole, but with --unit ns */
+    uint64_t L;
     uint32_t max_cpu;
     ty_ps busy[TY_MAX_STREAMS];       /* sum of durations so far ... */
     uint64_t written[TY_MAX_STREAMS]; /* ... and of those written, units */
@@ -284,14 +285,9 @@ static uint64_t units_of(const struct writer *w, double ps)
     return (uint64_t)fmax(0, ps / w->unit_ps + 0.5);
 }
 
-/* The node that others may wait for in place of `node`, on the same CPU and so much later. */
-static uint32_t add_end(struct writer *w, uint32_t node, uint64_t units, uint8_t cpu)
+/* The node that others may wait for in place of `node`, which is on that CPU. */
+static uint32_t add_end(struct writer *w, uint32_t node, uint8_t cpu)
 {
-    if (units > 0) {
-        const uint32_t more = add_calc(w, units, cpu);
-        goal_require(&w->rank, node);
-        node = more;
-    }
     const uint32_t end = add_calc(w, 0, cpu);
     goal_require(&w->rank, node);
     return end;
@@ -305,7 +301,7 @@ static uint32_t put_computation(struct writer *w, const struct ty_task *task)
     const uint32_t calc = add_calc(w, until - w->written[lane], cpu);
     w->written[lane] = until;
     require_all(w, task);
-    return task->awaited ? add_end(w, calc, 0, cpu) : calc;
+    return task->awaited ? add_end(w, calc, cpu) : calc;
 }
 
 static uint32_t put_message(struct writer *w, const struct ty_task *task)
@@ -327,7 +323,13 @@ static uint32_t put_message(struct writer *w, const struct ty_task *task)
     /* a sender is free at once there: whoever waits for it has the time of the bytes to wait */
     const uint64_t takes = units_of(w, (double)ty_kind_alone(task->span.kind, x->tasks.member));
     const uint64_t more = sends ? takes : takes > w->L ? takes - w->L : 0;
-    return add_end(w, node, more, cpu_of(w, task));
+    const uint32_t end = add_end(w, node, cpu_of(w, task));
+    if (more == 0) {
+        return end;
+    }
+    const uint32_t calc = add_calc(w, more, op->lane); /* its stream is busy for as long */
+    goal_require(&w->rank, end);
+    return add_end(w, calc, op->lane);
 }
 
 /* ---- collectives ---- */
@@ -367,8 +369,8 @@ static uint64_t rest_of(const struct writer *w, const struct ty_task *task,
 {
     const ty_ps alone = ty_kind_alone(task->span.kind, w->x->tasks.member);
     const uint64_t units = units_of(w, (double)alone);
-    const uint64_t messages =
-        steps->ring ? steps->n * (w->L + (block - 1) * w->G) : w->L + steps->n * (block - 1) * w->G;
+    const uint64_t bytes = steps->n * (uint64_t)((double)(block - 1) * w->G);
+    const uint64_t messages = (steps->ring ? steps->n : 1) * w->L + bytes;
     return units > messages ? units - messages : 0;
 }
 
@@ -491,8 +493,8 @@ static int put_rank(struct writer *w, uint32_t rank, struct ty_out *text, struct
 static void find_units(struct writer *w)
 {
     const double byte_ps = 1e12 / w->x->flat.Bps;
-    w->G = (uint64_t)ceil(byte_ps);
-    w->unit_ps = byte_ps / (double)w->G;
+    w->unit_ps = w->x->options->unit != NULL ? 1000 : byte_ps / ceil(byte_ps);
+    w->G = byte_ps / w->unit_ps;
     w->L = units_of(w, 1e12 * w->x->flat.latency_s);
 }
 
@@ -534,18 +536,23 @@ static void about_goal(struct ty_export *x, struct ty_out *readme)
 {
     struct writer w = {.x = x};
     find_units(&w);
-    ty_out_printf(readme,
-                  "trace.goal is the text, trace.bin what LogGOPSim reads:\n\n"
-                  "    LogGOPSim -f trace.bin -L %llu -o 0 -g 0 -G %llu -O 0 -S 2147483647\n\n",
-                  (unsigned long long)w.L, (unsigned long long)w.G);
-    ty_out_printf(readme,
-                  "One unit of its time is %.9g ps, so that G, the time of a byte, is a whole "
-                  "number. -S is above every message: NCCL's sender does not wait for a receive "
-                  "that comes late.\n\n"
-                  "CPUs of a rank are its streams, then the ways to other pipeline stages. A "
-                  "calculation before the messages of a collective is what the simulated one "
-                  "takes beyond L and G; those of no length join what other CPUs wait for.\n\n",
-                  w.unit_ps);
+    if (x->options->unit != NULL) {
+        ty_out_str(readme, "trace.goal is the text, trace.bin the binary. One unit of time is 1000 "
+                           "ps, as packet simulators read it (htsim in ATLAHS). Give them the "
+                           "network above.\n\n");
+    } else {
+        ty_out_printf(readme,
+                      "trace.goal is the text, trace.bin what ATLAHS' LogGOPSim reads:\n\n"
+                      "    LogGOPSim -f trace.bin -L %llu -o 0 -g 0 -G %.0f -O 0 -S 2147483647\n\n"
+                      "One unit of its time is %.9g ps, so that G, the time of a byte, is a whole "
+                      "number. -S is above every message: NCCL's sender does not wait for a "
+                      "receive that comes late.\n\n",
+                      (unsigned long long)w.L, w.G, w.unit_ps);
+    }
+    ty_out_str(readme,
+               "CPUs of a rank are its streams, then the ways to other pipeline stages. A "
+               "calculation before the messages of a collective is what the simulated one takes "
+               "beyond latency and bytes; those of no length join what other CPUs wait for.\n\n");
     ty_out_str(readme,
                "What is lost: links that are shared (messages of a rank queue at its NIC instead), "
                "algorithms other than rings and direct messages, names. Members of a group that "
@@ -553,4 +560,4 @@ static void about_goal(struct ty_export *x, struct ty_out *readme)
 }
 
 const struct ty_export_format ty_export_goal = {
-    .name = "goal", .all_ranks = true, .write = write_goal, .about = about_goal};
+    .name = "goal", .all_ranks = true, .has_unit = true, .write = write_goal, .about = about_goal};

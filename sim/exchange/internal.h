@@ -12,9 +12,7 @@
  * latency of a message. */
 struct ty_flat {
     double Bps, latency_s;
-    bool exact; /* the cluster has no other links than these */
 };
-struct ty_flat ty_flat_of(const struct ty_cluster *cluster);
 
 struct ty_export {
     const struct ty_run *run;
@@ -22,8 +20,9 @@ struct ty_export {
     const struct ty_export_options *options;
     struct ty_arena arena;
     struct ty_members members;
-    struct ty_member_set set; /* of the task at hand; room for the largest */
-    struct ty_flat flat;
+    struct ty_member_set set;  /* of the task at hand; room for the largest */
+    struct ty_flat flat, node; /* between nodes, or of the only one; inside nodes */
+    uint32_t per_node; /* ranks of each of several whole nodes, in order; 1: no such nodes */
     struct ty_task_list tasks; /* of the rank at hand */
     const uint32_t *ranks;     /* [n_ranks] that are written */
     uint32_t n_ranks;
@@ -39,7 +38,9 @@ int ty_export_close(struct ty_export *x, struct ty_out *out, int rc);
 /* What a format writes next to README.txt, which `about` goes into. */
 struct ty_export_format {
     const char *name;
-    bool all_ranks; /* its files are of all ranks, or of nobody */
+    bool all_ranks;      /* its files are of all ranks, or of nobody */
+    bool has_unit;       /* of time, which one may choose */
+    bool has_dimensions; /* its simulator tells links inside a node from those between nodes */
     int (*write)(struct ty_export *x);
     void (*about)(struct ty_export *x, struct ty_out *readme);
 };

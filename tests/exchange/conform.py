@@ -9,6 +9,7 @@ Rules are notes on et_def.proto (chakra 21585d8f), ASTRA-sim 518bd513 with feede
 """
 import collections
 import json
+import math
 import pathlib
 import re
 import sys
@@ -56,7 +57,7 @@ GROUPS = ("groups are called by whole numbers above 0",
           "a rank calls collectives of groups that it is in",
           "members of a group call the same collectives in the same order",
           "every send has its receive, of as many bytes, and no tag serves two at once")
-FILES = ("system, network and memory are those of one switch",)
+FILES = ("system, network and memory are those of a switch, or of two dimensions",)
 
 
 def kinds_of(data):
@@ -130,6 +131,11 @@ def check_messages(rules, ranks):
         rules.ask(GROUPS[4], sent == received, (key, sent[:4], received[:4]))
 
 
+def network_row(text, key):
+    """A row of network.yml: a word of each dimension."""
+    return re.search(rf"^{key}: \[ (.*?) \]", text, re.M)[1].split(", ")
+
+
 def chakra(folder):
     rules = Rules(*NODES, *GROUPS, *FILES)
     ranks = {int(path.name.split(".")[1]): path for path in folder.glob("trace.*.et")}
@@ -140,14 +146,15 @@ def chakra(folder):
     system = json.loads((folder / "system.json").read_text(encoding="utf-8"))
     memory = json.loads((folder / "memory.json").read_text(encoding="utf-8"))
     network = (folder / "network.yml").read_text(encoding="utf-8")
+    sizes = network_row(network, "npus_count")
     ways = [system[f"{what}-implementation"] for what in
             ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")]
     rules.ask(FILES[0], memory == {"memory-type": "NO_MEMORY_EXPANSION"}
-              and all(len(way) == 1 for way in ways)  # one of each dimension
-              and re.search(r"^topology: \[ Switch \]\nnpus_count: \[ %d \]$" % len(ranks), network,
-                            re.M)
-              and all(float(re.search(rf"^{word}: \[ (\S+) \]", network, re.M)[1]) >= 0
-                      for word in ("bandwidth", "latency"))
+              and all(len(way) == len(sizes) for way in ways)
+              and {"Switch"} == set(network_row(network, "topology"))
+              and math.prod(map(int, sizes)) == len(ranks) and "1" not in sizes[1:]
+              and all(len(row) == len(sizes) and min(map(float, row)) >= 0
+                      for row in (network_row(network, "bandwidth"), network_row(network, "latency")))
               and system["local-mem-bw"] == 1e9 and system["endpoint-delay"] == 1 and system["peak-perf"] > 0
               and system["roofline-enabled"] == 0, (system, network, memory))
     return rules.broken

@@ -204,7 +204,8 @@ static double bytes_of_all(const struct search *s, struct ty_op_ref at)
     return kind_of(s, at)->bytes * s->p->gangs[at.gang].n_ranks;
 }
 
-/* The first disagreement of one communicator. */
+/* The first disagreement of one communicator. Messages of a trace have tags, which say which
+ * receive a send is for, whatever the order. */
 static void compare_sides(struct search *s, uint32_t comm)
 {
     const struct list *sends = &s->sends[comm], *recvs = &s->recvs[comm];
@@ -221,7 +222,7 @@ static void compare_sides(struct search *s, uint32_t comm)
         if (k == recvs->n) {
             return; /* repeated sends, noted already */
         }
-        const struct ty_op_ref recv = recvs->at[k];
+        const struct ty_op_ref recv = s->p->traced ? s->taken[slot_of(s, send)] : recvs->at[k];
         if (slot_of(s, recv) != slot_of(s, send)) {
             note(s, TY_DISAGREE_ORDER, i + 1, send, recv, TY_BAR_RECV);
             return;

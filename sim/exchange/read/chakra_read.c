@@ -346,6 +346,21 @@ static const char *next_message(const char *at, const char *end, size_t *size)
     return NULL;
 }
 
+/* The schema of a trace: its version, or as Chakra's own converters say it, an attribute such as
+ * "1.0.2-chakra.0.0.4". What names no version of Chakra is taken for 0.0.4. */
+static const char *schema_of(const ChakraProtoMsg__GlobalMetadata *m)
+{
+    for (size_t i = 0; i < m->n_attr && m->version[0] == '\0'; i++) {
+        const ChakraProtoMsg__AttributeProto *a = m->attr[i];
+        if (strcmp(a->name, "schema") == 0 &&
+            a->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_VAL) {
+            const char *chakra = strstr(a->string_val, "chakra.");
+            return chakra != NULL ? chakra + strlen("chakra.") : TY_CHAKRA_VERSION;
+        }
+    }
+    return m->version;
+}
+
 static int read_metadata(const struct reader *r, const char *bytes, size_t n)
 {
     ChakraProtoMsg__GlobalMetadata *m =
@@ -354,9 +369,9 @@ static int read_metadata(const struct reader *r, const char *bytes, size_t n)
     if (m == NULL) {
         rc = ty_fail(r->err, TY_EINPUT, "%s: does not begin as a Chakra execution trace",
                      r->rank->file);
-    } else if (strcmp(m->version, "0.0.4") != 0 && strcmp(m->version, "1.0.0") != 0) {
+    } else if (strcmp(schema_of(m), TY_CHAKRA_VERSION) != 0 && strcmp(schema_of(m), "1.0.0") != 0) {
         rc = ty_fail(r->err, TY_EINPUT, "%s: schema version \"%.20s\"; 0.0.4 and 1.0.0 are read",
-                     r->rank->file, m->version);
+                     r->rank->file, schema_of(m));
     }
     if (m != NULL) {
         chakra_proto_msg__global_metadata__free_unpacked(m, NULL);

@@ -44,7 +44,7 @@ struct reader {
     uint32_t n_labels, cap;
     uint32_t *wait, n_waits, cap_waits; /* [2 * n_waits] of the rank at hand: A, and B for which it
                                          * waits */
-    uint8_t cpu[CPUS];                  /* 1 + number of its stream; 0: none yet */
+    uint8_t cpu[CPUS];                  /* of that rank: 1 + number of its stream; 0: none yet */
     uint32_t n_cpus;
     struct ty_arena *arena;
     struct ty_err *err;
@@ -250,7 +250,8 @@ static int goal_add_node(struct reader *r, const struct ty_goal_node *g)
         }
         n->what = TY_TRACED_CALC;
         n->dur = (ty_ps)(ps + 0.5);
-        return cpu_stream(r, g->cpu, &n->stream);
+        n->stream = g->cpu; /* until the end of the rank */
+        return 0;
     }
     if (g->peer >= r->job->n_ranks) {
         return goal_wrong(r, g->peer == UINT32_MAX
@@ -386,12 +387,83 @@ static int by_node(const void *a, const void *b)
     return 2 * TY_ORDER(x[0], y[0]) + TY_ORDER(x[1], y[1]);
 }
 
-/* What nodes of a rank wait for, as rows. */
+#define NOTHING UINT32_MAX
+
+/* Finds joins: calculations of no length on a CPU that never calculates, behind one node at most.
+ * They take no turn. now[n]: number of a node without them; of a join, what it waits for. */
+static void find_joins(const struct reader *r, uint32_t *now, bool *is_join)
+{
+    const struct ty_traced_rank *rank = r->rank;
+    bool busy[CPUS] = {false};
+    for (uint32_t i = 0; i < rank->n; i++) {
+        busy[rank->node[i].stream] |= rank->node[i].what == TY_TRACED_CALC && rank->node[i].dur > 0;
+    }
+    for (uint32_t i = 0, k = 0, n = 0; i < rank->n; i++) {
+        uint32_t n_waits = 0, other = NOTHING;
+        for (; k < r->n_waits && r->wait[2 * (size_t)k] == i; k++, n_waits++) {
+            other = r->wait[2 * (size_t)k + 1];
+        }
+        const uint32_t node = other & ~TY_TRACED_START;
+        is_join[i] = rank->node[i].what == TY_TRACED_CALC && !busy[rank->node[i].stream] &&
+                     (n_waits == 0 || (n_waits == 1 && node < i));
+        if (!is_join[i]) {
+            now[i] = n++;
+        } else if (n_waits == 0 || is_join[node]) {
+            now[i] = n_waits == 0 ? NOTHING : now[node];
+        } else {
+            now[i] = now[node] | (other & TY_TRACED_START);
+        }
+    }
+}
+
+/* Who waits for a join waits for what it waits for, so that it needs no stream. */
+static int fold_joins(struct reader *r)
+{
+    struct ty_traced_rank *rank = r->rank;
+    uint32_t *now = malloc((rank->n + 1) * sizeof(*now)), n = 0, n_waits = 0;
+    bool *is_join = malloc((rank->n + 1) * sizeof(*is_join));
+    if (now == NULL || is_join == NULL) {
+        free(now);
+        free(is_join);
+        return ty_fail_memory(r->err);
+    }
+    find_joins(r, now, is_join);
+    for (uint32_t k = 0; k < r->n_waits; k++) {
+        const uint32_t *wait = &r->wait[2 * (size_t)k], node = wait[1] & ~TY_TRACED_START;
+        const uint32_t start = is_join[node] ? 0 : wait[1] & TY_TRACED_START;
+        if (!is_join[wait[0]] && now[node] != NOTHING) {
+            r->wait[2 * (size_t)n_waits] = now[wait[0]];
+            r->wait[2 * (size_t)n_waits++ + 1] = now[node] | start;
+        }
+    }
+    for (uint32_t i = 0; i < rank->n; i++) {
+        if (!is_join[i]) {
+            rank->node[n++] = rank->node[i];
+        }
+    }
+    rank->n = n;
+    r->n_waits = n_waits;
+    free(now);
+    free(is_join);
+    return 0;
+}
+
+/* What nodes of a rank wait for, as rows, and the streams of its CPUs. */
 static int goal_end_rank(struct reader *r)
 {
     struct ty_traced_rank *rank = r->rank;
+    memset(r->cpu, 0, sizeof(r->cpu));
+    r->n_cpus = 0;
     if (r->n_waits > 0) {
         qsort(r->wait, r->n_waits, 2 * sizeof(*r->wait), by_node);
+    }
+    int rc = fold_joins(r);
+    for (uint32_t i = 0; i < rank->n && rc == 0; i++) {
+        struct ty_traced_node *n = &rank->node[i];
+        rc = n->what == TY_TRACED_CALC ? cpu_stream(r, n->stream, &n->stream) : 0;
+    }
+    if (rc < 0) {
+        return rc;
     }
     rank->dep = ty_arena_array(r->arena, uint32_t, r->n_waits + 1u);
     if (rank->dep == NULL) {

@@ -109,7 +109,7 @@ class ScheduleOptions(Options):
 
 class ExportOptions(Structure):
     _fields_ = [("format", c_char_p), ("folder", c_char_p), ("ranks", c_char_p),
-                ("stop", POINTER(c_int))]
+                ("stop", POINTER(c_int)), ("unit", c_char_p)]
 
 
 class PageOptions(Structure):

@@ -287,11 +287,13 @@ class Result(Planned):
                                c.encode(path), ctypes.byref(options))
         return said.strip()
 
-    def export(self, form: str, folder: c.PathLike, *, ranks: Optional[str] = None) -> str:
+    def export(self, form: str, folder: c.PathLike, *, ranks: Optional[str] = None,
+               unit: Optional[str] = None) -> str:
         """Writes what ranks do for another simulator, "chakra" or "goal" (docs/exchange.md), and
-        returns a line about it."""
+        returns a line about it. unit="ns": GOAL's time, for packet simulators."""
         stop = c.Stop()
-        options = c.ExportOptions(c.encode(form), c.encode(folder), c.encode(ranks), stop.pointer)
+        options = c.ExportOptions(c.encode(form), c.encode(folder), c.encode(ranks), stop.pointer,
+                                  c.encode(unit))
         said: str = stop.watch(self._text, c.lib.ty_run_export, ctypes.byref(options))
         return said.strip()
 
