@@ -57,6 +57,12 @@ bool ty_run_halted(const struct ty_run *run);
  * as for options.figures or of every rank. */
 void ty_run_cost(const struct ty_run *run, bool figures, double *seconds, double *bytes);
 
+/* Which rank of a planned run is in which group, on which GPU of which node. `form` is "table" or
+ * "json"; `ranks` as in ty_trace_options, NULL: all, where a table shortens what repeats.
+ * Other jobs of the run file are left out. The text is the caller's (ty_text_free). (2) */
+int ty_run_places(const struct ty_run *run, const char *form, const char *ranks, char **text,
+                  struct ty_err *err);
+
 /* 0 for "table", 1 for "json", negative for another name of a report's form. */
 int ty_run_report_check(const char *format, struct ty_err *err);
 

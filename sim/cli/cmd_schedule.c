@@ -227,8 +227,29 @@ int cmd_schedule(const struct cli_options *o)
     return cli_end(o, rc, err, 0);
 }
 
-/* The operators of a run file's layers. */
-static int list_layer(const struct cli_options *o, char **text, struct ty_err *err)
+/* What a list has of a run file. */
+static int list_layer(const struct ty_run *run, const struct cli_options *o, char **text,
+                      struct ty_err *err)
+{
+    (void)o;
+    return ty_run_report(run, "layers", text, err);
+}
+
+static int list_ranks(const struct ty_run *run, const struct cli_options *o, char **text,
+                      struct ty_err *err)
+{
+    return ty_run_places(run, o->stats != NULL ? o->stats : "table", o->ranks, text, err);
+}
+
+/* Lists about a run file. */
+static const struct run_list {
+    const char *name;
+    int (*write)(const struct ty_run *run, const struct cli_options *o, char **text,
+                 struct ty_err *err);
+} run_lists[] = {{"layer", list_layer}, {"ranks", list_ranks}};
+
+static int list_of_run(const struct run_list *list, const struct cli_options *o, char **text,
+                       struct ty_err *err)
 {
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
@@ -237,7 +258,7 @@ static int list_layer(const struct cli_options *o, char **text, struct ty_err *e
         rc = ty_run_new(&run, config, err);
     }
     if (rc == 0) {
-        rc = ty_run_report(run, "layers", text, err);
+        rc = list->write(run, o, text, err);
     }
     ty_run_free(run);
     ty_config_free(config);
@@ -247,13 +268,22 @@ static int list_layer(const struct cli_options *o, char **text, struct ty_err *e
 int cmd_list(const struct cli_options *o)
 {
     char *text = NULL;
-    const bool layer = strcmp(o->operand, "layer") == 0 && o->second != NULL;
-    if (o->set.n + o->with.n > 0 && !layer) {
-        cli_say("trainyard list: --set and --with are about a run file; write list layer FILE\n");
+    const struct run_list *list = NULL;
+    for (size_t i = 0; i < sizeof(run_lists) / sizeof(run_lists[0]) && o->second != NULL; i++) {
+        list = strcmp(o->operand, run_lists[i].name) == 0 ? &run_lists[i] : list;
+    }
+    if (o->set.n + o->with.n > 0 && list == NULL) {
+        cli_say("trainyard list: --set and --with are about a run file; write list layer FILE or "
+                "list ranks FILE\n");
+        return 2;
+    }
+    if ((o->stats != NULL || o->ranks != NULL) && (list == NULL || list->write != list_ranks)) {
+        cli_say("trainyard list: --stats and --ranks go with list ranks FILE\n");
         return 2;
     }
     struct ty_err *err = ty_err_new();
-    int rc = layer ? list_layer(o, &text, err) : ty_list(o->operand, o->second, &text, err);
+    int rc = list != NULL ? list_of_run(list, o, &text, err)
+                          : ty_list(o->operand, o->second, &text, err);
     rc = cli_hand_over(rc, text, NULL, err);
     return cli_end(o, rc, err, 0);
 }

@@ -171,7 +171,7 @@ static void complete_trace(struct place *at)
 static void complete_catalogue(const struct place *at, const char *before)
 {
     const char *name, *about;
-    if (before != NULL && strcmp(before, "layer") == 0) {
+    if (before != NULL && (strcmp(before, "layer") == 0 || strcmp(before, "ranks") == 0)) {
         say_files(at, NULL);
         return;
     }

@@ -95,7 +95,7 @@ static int take(struct ty_text *t, char **text, struct ty_err *err)
 static int no_file(char **text, struct ty_err *err)
 {
     *text = NULL;
-    return ty_fail(err, TY_EUSAGE, "layer: of which run file? write list layer FILE");
+    return ty_fail(err, TY_EUSAGE, "of which run file? write list layer FILE or list ranks FILE");
 }
 
 /* What can be listed: entries, or what another file writes, or presets of a section. */
@@ -124,6 +124,8 @@ static const struct catalogue {
      .list = NULL},
     {"schema", "a JSON schema of the run file, for editors", .other = ty_config_schema},
     {"layer", "layer FILE: operators of a run file's layers, shapes to times", .other = no_file},
+    {"ranks", "ranks FILE: which rank is in which group, on which GPU of which node",
+     .other = no_file},
 };
 
 const char *ty_list_name(size_t i, const char **about)

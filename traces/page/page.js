@@ -473,6 +473,7 @@ function listenToPrinting() {
 fillHead();
 fillTiles();
 fillTables($('tables'), runs, data.figure_rows);
+placesCard($('places'), runs);
 fillFoot();
 listenToButtons();
 readAddress(timeline, act, usualRows);

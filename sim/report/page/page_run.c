@@ -12,6 +12,7 @@
 #include "sim/core/program/say.h"
 #include "sim/report/experts.h"
 #include "sim/report/links.h"
+#include "sim/report/ranks.h"
 #include "sim/report/table.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
@@ -303,6 +304,7 @@ int ty_page_put_run(struct ty_json *j, const struct ty_run *run,
     int rc = put_head(j, run, err);
     put_stages(j, run);
     put_rows(j, run, selection);
+    rc = rc < 0 ? rc : ty_report_places_page(j, run, err);
     if (rc < 0 || ty_run_halted(run)) {
         return rc;
     }
