@@ -99,6 +99,17 @@ static const struct ty_word fp8_words[] = {
     {NULL, 0, NULL},
 };
 
+static const struct ty_word optimizer_words[] = {
+    {"adam", TY_ADAM, "two moments of every parameter; AdamW is the same"},
+    {"adam8bit", TY_ADAM_8BIT, "moments of one byte, a scale for 256 of them (bitsandbytes)"},
+    {"adafactor", TY_ADAFACTOR, "no first moment; of the second a number a row and a column"},
+    {"sgd", TY_SGD, "momentum alone"},
+    {"muon", TY_MUON,
+     "momentum, orthogonalized by five Newton-Schulz iterations on whole matrices; Adam for "
+     "embedding and head"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_field ty_framework_fields[] = {
     ROW(preset, STRING,
         .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
@@ -107,8 +118,10 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "type in which gradients are kept and accumulated"),
     ROW(reduce_dtype, WORD, .words = reduce_words, .fallback = "auto",
         .doc = "type in which gradients cross the wire between replicas"),
+    ROW(optimizer, WORD, .words = optimizer_words, .fallback = "adam",
+        .doc = "the optimizer: what it keeps, moves, computes and sends in a step"),
     ROW(moment_dtype, WORD, .words = moment_words, .fallback = "fp32",
-        .doc = "type in which the optimizer keeps its two moments"),
+        .doc = "type in which the optimizer keeps its moments (adam8bit: always a byte)"),
     ROW(master_dtype, WORD, .words = master_words, .fallback = "fp32",
         .doc = "type of the weights that the optimizer updates and casts to those of the model"),
     ROW(fp8_recipe, WORD, .words = fp8_words, .fallback = "delayed",
@@ -205,8 +218,9 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fused_merge, "true",
          "whether the outputs that the rounds of a ring give (layout.context) are put together by "
          "one kernel; false: framework operators"),
-    FLAG(fused_optimizer, "true",
-         "whether Adam is one kernel; false: framework operators, three times the traffic"),
+    FLAG(
+        fused_optimizer, "true",
+        "whether the optimizer is one kernel; false: framework operators, three times the traffic"),
     ROW(norm_speed, QUANTITY, .dim = TY_DIM_COUNT, .min = 0.1, .max = 10, .fallback = "1",
         .doc = "speed of the stack's fused norm, over the one of cluster.norm_passes"),
     TIME(layer_floor, "host time to launch a layer's forward pass, s, on a host of host_speed 1: "

@@ -23,6 +23,15 @@ enum ty_state_dtype {
     TY_STATE_NONE /* master weights: those of the model are updated themselves */
 };
 
+/* A row each of model/block/optimizer.c. */
+enum ty_optimizer_word {
+    TY_ADAM,
+    TY_ADAM_8BIT,
+    TY_ADAFACTOR,
+    TY_SGD,
+    TY_MUON
+};
+
 /* How tensors get the scales with which they are cast to fp8. */
 enum ty_fp8_recipe {
     TY_FP8_NONE,    /* products have the rate of fp8, and nothing is cast */
@@ -74,7 +83,8 @@ struct ty_framework {
     const char *preset;
     int grad_dtype;             /* enum ty_grad_dtype: gradients as kept and accumulated ... */
     int reduce_dtype;           /* ... and as they cross the wire between replicas */
-    int moment_dtype;           /* enum ty_state_dtype: of both moments of Adam ... */
+    int optimizer;              /* enum ty_optimizer_word */
+    int moment_dtype;           /* enum ty_state_dtype: of its moments ... */
     int master_dtype;           /* ... and of the weights that it updates */
     bool fused_accumulation;    /* the weight gradient's product adds to them */
     double bucket;              /* gradients reduced in one call, B at 16 bit; 0: by rule */

@@ -148,6 +148,24 @@ static int check_gemini(const struct ty_layout *l, const struct ty_section *sect
     return rc;
 }
 
+/* Optimizers other than Adam need all states, Muon whole matrices. */
+static int check_optimizer(const struct ty_layout *l, const struct ty_section *section,
+                           struct ty_err *err)
+{
+    const int optimizer = l->framework.optimizer;
+    if (optimizer != TY_ADAM && l->home.optimizer != TY_HOME_GPU) {
+        return ty_check_fail(section, "offload_optimizer", err,
+                             "%s, and only framework.optimizer adam has an update beside the GPU; "
+                             "write gpu (layout.offload none), or that optimizer",
+                             word(l->home.optimizer));
+    }
+    return optimizer == TY_MUON && l->tensor_scheme != TY_TENSOR_1D
+               ? ty_check_fail(section, "tensor_scheme", err,
+                               "framework.optimizer muon needs whole matrices, and this grid cuts "
+                               "them both ways; write 1d")
+               : 0;
+}
+
 int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, struct ty_err *err)
 {
     const struct system *s = &systems[l->offload];
@@ -163,7 +181,8 @@ int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, str
                              "framework.expert_overlap leaves a layer's in one place; write gpu",
                              word(h->activations));
     }
-    const int rc = check_zero(l, section, err);
+    int rc = check_optimizer(l, section, err);
+    rc = rc < 0 ? rc : check_zero(l, section, err);
     return rc < 0 ? rc
                   : ty_check_first(check_gemini(l, section, err),
                                    ty_check_first(check_parameters(l, section, err),

@@ -48,6 +48,10 @@ static inline bool ty_unit_is_head(enum ty_unit_kind kind)
 {
     return kind == TY_UNIT_HEAD || kind == TY_UNIT_MTP_HEAD;
 }
+static inline bool ty_unit_is_end(enum ty_unit_kind kind)
+{
+    return kind == TY_UNIT_EMBEDDING || ty_unit_is_head(kind);
+}
 static inline bool ty_unit_is_layer(enum ty_unit_kind kind)
 {
     return kind >= TY_UNIT_LAYER && kind < TY_UNIT_LAYER + TY_LAYER_KINDS;
@@ -291,6 +295,7 @@ struct ty_stage_params {
     double all;
     double experts; /* which other ranks have the same of than of the rest */
     double whole;   /* of struct ty_weight */
+    double ends;    /* of embeddings and heads */
 };
 struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
                                        const struct ty_layers *layers, bool first, bool last);
@@ -336,9 +341,10 @@ double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_m
 double ty_op_share_seconds(const struct ty_cluster *cluster, const struct ty_op_pieces *pieces,
                            const struct ty_reach *reach);
 
-/* One optimizer step (Adam) over so many parameters. */
-struct ty_cost ty_adam_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
-                            double params);
+/* optimizer.c: one optimizer step over so many parameters, without what its matrices take besides
+ * (struct ty_muon). */
+struct ty_cost ty_update_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
+                              double params);
 
 /* The same over those that the GPU updates of `params` parameters, `experts` of them of experts,
  * held in full by this rank before ZeRO sharding: ZeRO >= 1 updates its shard, less what the host

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/block/optimizer.h"
+
 /* ---- states ---- */
 
 double ty_memory_grad_bytes(const struct ty_layout *layout)
@@ -34,11 +36,24 @@ double ty_memory_weight_bytes(const struct ty_layout *layout)
     return layout->framework.fp8_weights ? 1 : 2;
 }
 
+static const double state_bytes[] = {
+    [TY_STATE_FP32] = 4, [TY_STATE_16BIT] = 2, [TY_STATE_FP8] = 1, [TY_STATE_NONE] = 0};
+
 double ty_memory_optimizer_bytes(const struct ty_layout *layout)
 {
-    static const double bytes[] = {
-        [TY_STATE_FP32] = 4, [TY_STATE_16BIT] = 2, [TY_STATE_FP8] = 1, [TY_STATE_NONE] = 0};
-    return bytes[layout->framework.master_dtype] + 2 * bytes[layout->framework.moment_dtype];
+    const struct ty_optimizer *o = ty_optimizer_of(layout);
+    return state_bytes[layout->framework.master_dtype] + o->state_B +
+           o->moments * state_bytes[layout->framework.moment_dtype];
+}
+
+double ty_memory_ends_bytes(const struct ty_layout *layout)
+{
+    return ty_optimizer_of(layout)->matrices ? state_bytes[layout->framework.moment_dtype] : 0;
+}
+
+double ty_memory_ends(const struct ty_layout *layout, double ends)
+{
+    return ty_memory_ends_bytes(layout) * ty_optimizer_params(layout, ends, 0);
 }
 
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params,

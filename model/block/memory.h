@@ -102,8 +102,12 @@ double ty_memory_pinned(const struct ty_layout *layout, const struct ty_homes *h
 /* Bytes of a weight as it is kept and gathered. */
 double ty_memory_weight_bytes(const struct ty_layout *layout);
 
-/* Bytes of what the optimizer keeps of a parameter: master weight and two moments. */
+/* Bytes of what the optimizer keeps of a parameter: master weight and moments; what it keeps beyond
+ * that of one of embedding and head, where it has another optimizer for these; all that on a rank
+ * that has `ends` of them before sharding, not in ty_memory_states. */
 double ty_memory_optimizer_bytes(const struct ty_layout *layout);
+double ty_memory_ends_bytes(const struct ty_layout *layout);
+double ty_memory_ends(const struct ty_layout *layout, double ends);
 
 /* Bytes of a gradient: as it is made and kept; as it is reduced; as it is added up over
  * micro-batches, of what is then kept in shards in the wider of both (FSDP2's

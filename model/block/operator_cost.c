@@ -7,6 +7,7 @@
 
 #include "model/block/block.h"
 #include "model/block/memory.h"
+#include "model/block/optimizer.h"
 
 /* The kernel that the run itself would use. */
 static int own_variant(const struct ty_arch *arch, const struct ty_framework *framework, int op)
@@ -40,7 +41,13 @@ static int own_variant(const struct ty_arch *arch, const struct ty_framework *fr
     }
 }
 
-#define STATE_B 12 /* of Adam in 32 bit: a row has no column for others */
+/* Adam in 32 bit: a row has no column for other optimizers. */
+static double adam_B(const struct ty_kernel *kernel)
+{
+    const struct ty_layout adam = {.framework = {.fused_optimizer = kernel->variant == TY_FUSED,
+                                                 .grad_fp32 = kernel->dtype == TY_DTYPE_FP32}};
+    return ty_optimizer_traffic(&adam);
+}
 
 static void set_shape(struct ty_kernel *kernel, const struct ty_operator_key *key, double size)
 {
@@ -70,8 +77,8 @@ static void set_shape(struct ty_kernel *kernel, const struct ty_operator_key *ke
         break;
     case TY_OPERATOR_ACCUMULATION:
     case TY_OPERATOR_OPTIMIZER: /* told apart by the type of the gradients */
-        kernel->update = (struct ty_update){
-            .params = size, .gradient_B = key->dtype == TY_DTYPE_FP32 ? 4 : 2, .state_B = STATE_B};
+        kernel->update =
+            (struct ty_update){size, key->dtype == TY_DTYPE_FP32 ? 4 : 2, adam_B(kernel)};
         break;
     default:
         kernel->elements = size;

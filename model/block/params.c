@@ -123,8 +123,12 @@ static double norms(const struct ty_arch *arch, const uint32_t count[TY_N_UNIT_K
 struct ty_stage_params ty_count_params(const struct ty_units *units, const struct ty_arch *arch,
                                        const uint32_t count[TY_N_UNIT_KINDS])
 {
+    double ends = 0;
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        ends += ty_unit_is_end(k) ? count[k] * ty_unit_params(&units->kind[k]) : 0;
+    }
     return (struct ty_stage_params){sum_stage(units, count, ALL), sum_stage(units, count, EXPERTS),
-                                    sum_stage(units, count, WHOLE) + norms(arch, count)};
+                                    sum_stage(units, count, WHOLE) + norms(arch, count), ends};
 }
 
 struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,

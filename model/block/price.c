@@ -1,4 +1,4 @@
-/* price.c - kernels put together: what an operator costs in each pass, and the optimizer step. */
+/* price.c - kernels put together: what an operator costs in each pass. */
 #include "model/block/block.h"
 #include "model/block/memory.h"
 #include "topology/collectives/coll.h"
@@ -226,33 +226,4 @@ double ty_op_share_seconds(const struct ty_cluster *cluster, const struct ty_op_
     struct ty_coll_cost cost;
     ty_coll_copy_cost(cluster, pieces->share_B, reach, &cost);
     return ty_coll_seconds(&cost) * cluster->collectives.derate;
-}
-
-/* ---- optimizer ---- */
-
-struct ty_cost ty_adam_cost(const struct ty_gpu *gpu, const struct ty_layout *layout, double params)
-{
-    const struct ty_framework *framework = &layout->framework;
-    const struct ty_kernel adam = {
-        .op = TY_OPERATOR_OPTIMIZER,
-        /* by the type of the gradients it reads; all of 16 bit are alike */
-        .dtype = framework->grad_fp32 ? TY_DTYPE_FP32 : TY_DTYPE_BF16,
-        .variant = framework->fused_optimizer ? TY_FUSED : TY_UNFUSED,
-        .update = {params, ty_memory_grad_bytes(layout), ty_memory_optimizer_bytes(layout),
-                   framework->master_dtype == TY_STATE_NONE}};
-    struct ty_cost cost = ty_kernel_cost(gpu, &adam, TY_WGRAD);
-    cost.seconds *= gpu->derate;
-    return cost;
-}
-
-double ty_optimizer_params(const struct ty_layout *layout, double params, double experts)
-{
-    const double all = layout->zero >= 1 ? ty_layout_shard(layout, params, experts) : params;
-    return (1 - layout->home.share) * all;
-}
-
-struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
-                                 double params, double experts)
-{
-    return ty_adam_cost(gpu, layout, ty_optimizer_params(layout, params, experts));
 }

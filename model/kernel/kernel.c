@@ -460,15 +460,6 @@ static struct ty_cost attention_cost(const struct ty_gpu *gpu, const struct ty_k
 #define ROUTER_B         160.0
 #define ROUTER_UNFUSED_B 960.0
 #define ROUTER_BACKWARD  0.5
-/* Bytes of an Adam step per parameter. One kernel: master weight and two moments read and written
- * (24 where they are 32 bit), 16-bit weight written (2), gradient read. Framework operators on
- * 32-bit shards, each a pass over memory, others in proportion: clipping (norm 4, scale 8), decay
- * (8), first moment (12), second moment (8, 12), square root, division, epsilon (8 each), update
- * (16), 16-bit copy (6). */
-#define ADAM_WEIGHT_B  2.0
-#define ADAM_UNFUSED_B 98.0
-#define ADAM_STATE_B   12.0
-
 /* What a kernel moves for each of its elements, and the share of the bandwidth it does it at. */
 struct traffic {
     double bytes, share;
@@ -682,14 +673,10 @@ static struct ty_cost elementwise_cost(const struct ty_gpu *gpu, const struct ty
 static struct ty_cost update_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel)
 {
     const struct ty_update *x = &kernel->update;
-    const bool adam = kernel->op == TY_OPERATOR_OPTIMIZER;
-    const double weight_B = x->in_place ? 2 * ADAM_WEIGHT_B : ADAM_WEIGHT_B;
-    const double fused_B = 2 * x->state_B + weight_B + x->gradient_B;
-    const double step_B =
-        kernel->variant == TY_FUSED ? fused_B : ADAM_UNFUSED_B * x->state_B / ADAM_STATE_B;
-    const struct traffic traffic = adam ? streamed(step_B, gpu->optimizer_efficiency)
+    const bool step = kernel->op == TY_OPERATOR_OPTIMIZER;
+    const struct traffic traffic = step ? streamed(x->step_B, gpu->optimizer_efficiency)
                                         : streamed(2 + 2 * x->gradient_B, gpu->add_efficiency);
-    return measured_or_modelled(gpu, kernel, adam ? TY_ROLE_STEP : TY_ROLE_WGRAD, &traffic,
+    return measured_or_modelled(gpu, kernel, step ? TY_ROLE_STEP : TY_ROLE_WGRAD, &traffic,
                                 x->params);
 }
 

@@ -73,8 +73,7 @@ struct ty_attention_core {
 struct ty_update {
     double params;     /* of this rank */
     double gradient_B; /* bytes of a gradient that is kept */
-    double state_B;    /* optimizer: of the master weight and the moments of a parameter, */
-    bool in_place;     /* and whether it has no master weight: it reads the model's */
+    double step_B;     /* optimizer: bytes a step moves for a parameter */
 };
 
 /* What one rank works on in one micro-batch. */

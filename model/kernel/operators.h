@@ -58,7 +58,8 @@ enum ty_operator_role {
 
 enum ty_fusion {
     TY_UNFUSED,
-    TY_FUSED
+    TY_FUSED,
+    TY_OTHER_OPTIMIZER /* than Adam, of which tables tell nothing */
 };
 
 enum ty_activation_kernel {

@@ -651,6 +651,23 @@ uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t link)
     return index;
 }
 
+/* Matrices come together, one group after the other, and are orthogonalized (Muon). */
+static void orthogonalize(struct ty_lowering *l, uint8_t reduced)
+{
+    for (uint32_t i = 0; i < TY_MUON_GROUPS; i++) {
+        if (l->here.comm.muon[i] != TY_NONE) {
+            const uint8_t event = i % 2 == 0 ? TY_EVENT_TENSOR : TY_EVENT_NORM;
+            const uint8_t waits[] = {TY_EVENT_COMPUTE, reduced};
+            ty_lower_collective(l, ty_muon_groups[i], l->here.comm.muon[i], TY_NONE, TY_PART_NONE,
+                                event, waits, 2);
+            ty_lower_need(l, event);
+        }
+    }
+    if (l->here.orthogonalize != TY_NONE) {
+        ty_lower_compute(l, l->here.orthogonalize, TY_NONE, TY_PART_NONE, TY_EVENT_COMPUTE);
+    }
+}
+
 /* Gradients that no backward has reduced, those of norms (sequence parallelism) and of tied
  * embeddings, the gradient norm that all ranks wait for, the optimizer, and the parameters back to
  * those who hold none. */
@@ -687,6 +704,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
         }
     }
     ty_lower_need(l, reduced);
+    orthogonalize(l, reduced);
     if (ty_lower_homes(l)->share < 1 || l->here.chunks.updates) {
         ty_lower_compute(l, l->here.optimizer, TY_NONE, TY_PART_NONE,
                          lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE);

@@ -87,7 +87,7 @@ uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
     for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
         const uint32_t g = l->here.gpus->used[k];
         cost[g] =
-            ty_adam_cost(&ty_exceptions_cluster(l->in->cluster, g)->gpu, l->in->layout, params);
+            ty_update_cost(&ty_exceptions_cluster(l->in->cluster, g)->gpu, l->in->layout, params);
     }
     return ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost);
 }

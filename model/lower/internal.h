@@ -3,6 +3,7 @@
 #define TY_MODEL_LOWER_INTERNAL_H
 
 #include "model/block/buckets.h"
+#include "model/block/optimizer.h"
 #include "model/issue/issue.h"
 #include "model/lower/chunks.h"
 #include "model/lower/comm.h"
@@ -21,6 +22,8 @@ struct ty_comm_kinds {
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
                                       * the previous rank */
     uint16_t grad_norm, expert_norm, tied, mirror;
+    uint16_t
+        muon[TY_MUON_GROUPS]; /* momentum of matrices: tensor and data group, the same of experts */
 };
 
 /* Kinds of one operator in one slice of a sequence (the whole, when there is one), TY_NONE where it
@@ -142,6 +145,7 @@ struct ty_lower_rank {
     const struct ty_gpu_mix *gpus; /* what its members sit on */
     uint32_t first_kind;           /* kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
+    uint16_t orthogonalize; /* momentum of matrices; TY_NONE */
     uint16_t optimizer;
     uint32_t *block, *like;      /* made so far, and what they are copies of; see passes.c */
     struct ty_lower_pair *pairs; /* the same, of woven slots */

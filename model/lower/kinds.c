@@ -497,6 +497,35 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 
 /* ---- a pipeline rank ---- */
 
+/* What orthogonalizing takes of this rank: gathers, and products. */
+static void muon_kinds(struct ty_lowering *l, const struct ty_stage_plan *plan)
+{
+    const struct ty_layout *layout = l->in->layout;
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    struct ty_muon muon = {.work = {0, 0}};
+    for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
+        const uint32_t g = l->here.gpus->used[k];
+        muon = ty_muon_of(&ty_exceptions_cluster(l->in->cluster, g)->gpu, layout, plan->units,
+                          plan->count);
+        cost[g] = muon.work;
+    }
+    l->here.orthogonalize =
+        muon.work.seconds > 0
+            ? ty_lower_compute_kind(l, "orthogonalization", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost)
+            : TY_NONE;
+    for (uint32_t i = 0; i < TY_MUON_GROUPS; i++) {
+        const bool data = i % 2 == 1, owned = data && layout->zero == 3;
+        const double bytes = data ? muon.data_B[i / 2] : muon.tensor_B[i / 2];
+        const struct ty_priced_comm gather = {.group = ty_muon_groups[i],
+                                              .coll =
+                                                  owned ? TY_COLL_ALL_TO_ALL : TY_COLL_ALL_GATHER,
+                                              .phase = TY_PHASE_STEP,
+                                              .bytes = bytes,
+                                              .calls = owned ? 2 : 1};
+        l->here.comm.muon[i] = bytes > 0 ? ty_lower_group_kind(l, &gather) : TY_NONE;
+    }
+}
+
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
@@ -531,6 +560,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
         l->here.comm.norm_grads = tensor_kind(l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
                                               plan->whole * ty_memory_grad_bytes(l->in->layout));
     }
+    muon_kinds(l, plan);
     l->here.optimizer =
         ty_lower_optimizer_kind(l, ty_optimizer_params(l->in->layout, plan->params, plan->experts));
     return l->b.code;

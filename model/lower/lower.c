@@ -452,6 +452,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     const struct ty_layout *layout = l->in->layout;
     const struct ty_arch *arch = l->in->arch;
     const uint32_t stages = ty_sched_stages(&l->shape);
+    uint32_t own[TY_N_UNIT_KINDS];
     plan->chunk = ty_arena_array(l->arena, struct ty_layers, ty_lower_n_vstages(l));
     if (plan->chunk == NULL) {
         return ty_fail_memory(l->b.err);
@@ -466,6 +467,11 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
             plan->params += params.all;
             plan->experts += params.experts;
             plan->whole += params.whole;
+            plan->ends += params.ends;
+            ty_stage_count(arch, &layers, k % stages == 0, k % stages == stages - 1, own);
+            for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+                plan->count[u] += own[u];
+            }
         }
     }
     /* the copies of two-way schedules are stages of their own and counted already */
@@ -474,6 +480,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
                               : l->sched->weight_copies(&l->shape, l->here.rank);
     plan->units = l->prices->units;
     plan->states = ty_memory_states(layout, plan->params, plan->experts);
+    plan->states.optimizer += ty_memory_ends(layout, plan->ends);
     plan->expert_states = ty_memory_states(layout, plan->experts, plan->experts);
     plan->away = ty_memory_offloaded(layout, plan->params, plan->experts);
     plan->states.weights *= plan->weight_copies;

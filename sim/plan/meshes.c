@@ -76,7 +76,8 @@ static double states_of(const struct ty_run *run, enum ty_unit_kind unit)
 {
     const double params = ty_unit_params(&run->lowered.units->kind[unit]);
     const struct ty_state_bytes x = ty_memory_states(&run->config->layout, params, 0);
-    return x.weights + x.grads + x.optimizer;
+    const double ends = ty_unit_is_end(unit) ? ty_memory_ends(&run->config->layout, params) : 0;
+    return x.weights + x.grads + x.optimizer + ends;
 }
 
 static int note(struct chain *m, const struct ty_run *run, uint32_t gpus, struct ty_arena *arena)

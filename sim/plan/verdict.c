@@ -71,14 +71,16 @@ static bool as_before(const struct bill *b, uint32_t r)
 static double holds(const struct bill *b, uint32_t r, const struct ty_plan_stage *const *stage)
 {
     const struct ty_plan_rank *rank = &b->look.order->rank[r];
-    double params = 0, experts = 0;
+    double params = 0, experts = 0, ends = 0;
     assert(rank->n_chunks > 0);
     for (uint32_t c = 0; c < rank->n_chunks; c++) {
         params += stage[rank->stage[c]]->params.all;
         experts += stage[rank->stage[c]]->params.experts;
+        ends += stage[rank->stage[c]]->params.ends;
     }
     const struct ty_state_bytes states = ty_memory_states(b->layout, params, experts);
-    return states.weights + states.grads + states.optimizer + activations(b, &b->held[r], stage);
+    return states.weights + states.grads + states.optimizer + ty_memory_ends(b->layout, ends) +
+           activations(b, &b->held[r], stage);
 }
 
 static bool is_fuller(double bytes, double capacity, const struct ty_plan_verdict *out)

@@ -484,7 +484,9 @@ class Megatron:
             self.set("layout.offload_share", "--optimizer-offload-fraction",
                      short(f.real("--optimizer-offload-fraction", 1)), rule=MEMORY)
         optimizer = f.text("--optimizer", "adam")
-        if optimizer not in ("adam", "adamw"):
+        if optimizer in ("sgd", "muon", "dist_muon"):
+            self.set("framework.optimizer", "--optimizer", optimizer.removeprefix("dist_"))
+        elif optimizer not in ("adam", "adamw"):
             self.f.remark(f.source("--optimizer"), f"{optimizer}: states and update are those of "
                                                    "Adam")
 
