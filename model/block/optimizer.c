@@ -6,8 +6,8 @@
  *              update 16
  *   adafactor  in place of all that: norm of weights 4, square 8, epsilon 8, means by row and by
  *              column 8, their product 4, by the gradient 12, norm 4, two scales 16, update 12,
- *              copy 6, clipping 12 (transformers' Adafactor without a first moment; what it keeps of
- *              rows and columns is left out)
+ *              copy 6, clipping 12 (transformers' Adafactor without a first moment; the numbers of
+ *              rows and columns are left out)
  *   sgd        momentum 12, update 12 (torch.optim.SGD)
  *   muon       momentum 12, Nesterov's step 12, update 12 (torch.optim.Muon)
  * adam8bit is bitsandbytes' AdamW8bit: two states of a byte, a 32-bit scale for each block of 256.
