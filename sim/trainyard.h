@@ -416,8 +416,10 @@ struct ty_plan_options {
     void *progress_arg;
     const struct ty_crew *crew; /* with whom the search is shared, which then needs a folder; member
                                  * 0 gets the report, others ""; NULL: nobody */
-    double within_s; /* the search ends after so many seconds with the best so far; 0: once no
+    double within_s;    /* the search ends after so many seconds with the best so far; 0: once no
                       * other layout can be among the best */
+    const char *margin; /* "5 %": share of the memory that recommended layouts leave free; NULL: 5
+                         * %; layouts that fit with less are listed apart */
 };
 
 /* Searches the layouts that the run file leaves open (docs/plan.md) for the best. No layout of the

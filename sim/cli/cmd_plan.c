@@ -129,6 +129,7 @@ int cmd_plan(const struct cli_options *o)
                                 .gpus = o->gpus,
                                 .over = lists.item,
                                 .objective = o->objective,
+                                .margin = o->margin,
                                 .emit = emits_words(o) ? "yaml" : o->emit,
                                 .merge = o->operands + 1,
                                 .n_merge = o->n_operands - 1,

@@ -61,7 +61,8 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "left out, or at auto, or that --over names. Memory rules most of them out, a lower bound of "
      "the "
      "step time most of the others; what is left is simulated in full, so that nothing of the "
-     "space can be better than what is told. The exit status is 1 where no layout fits.",
+     "space can be better than what is told. The exit status is 1 where no layout fits and leaves "
+     "the margin free.",
      "trainyard plan first.yaml --over layout.tensor=auto --over layout.pipeline=auto --top 5",
      "the five fastest layouts of a job, and why the second is slower"},
     {"fleet", "FILE", "the weeks around a step: failures, checkpoints, spares, cost",
@@ -165,6 +166,9 @@ const struct cli_option_row cli_option_rows[] = {
      "searches all keys of layout, schedule or both (layout,schedule), whatever the file fixes"},
     {"within", 0, CLI_VALUE, AT(within), BIT(plan), "SECONDS", CLI_TAKES_TEXT, NULL,
      "ends the search after so many seconds, with the best so far and what the rest can gain"},
+    {"margin", 0, CLI_VALUE, AT(margin), BIT(plan), "SHARE", CLI_TAKES_TEXT, NULL,
+     "how much of the memory a layout leaves free to be recommended, 5 % when left out; layouts "
+     "that fit with less are listed apart"},
     {"objective", 0, CLI_VALUE, AT(objective), BIT(plan), "time|cost|memory", CLI_TAKES_WORD,
      "time|cost|memory", "by what they are compared: step time, GPU hours, memory of a GPU"},
     {"output", 'o', CLI_VALUE, AT(output),

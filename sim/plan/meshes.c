@@ -111,9 +111,9 @@ static int note(struct chain *m, const struct ty_run *run, uint32_t gpus, struct
         .states_B = states_of(run, TY_UNIT_LAYER),
         .embedding_B = states_of(run, TY_UNIT_EMBEDDING),
         .head_B = states_of(run, TY_UNIT_HEAD),
-        .room_B =
-            ty_run_capacity(run, 0) - run->lowered.program.gangs[0].static_B[TY_MEM_ACTIVATIONS]};
-    assert(c->layer_s > 0 && c->room_B >= 0);
+        .room_B = (1 - m->space->margin) * ty_run_capacity(run, 0) -
+                  run->lowered.program.gangs[0].static_B[TY_MEM_ACTIVATIONS]};
+    assert(c->layer_s > 0);
     m->scheme[m->n_schemes++].devices = gpus;
     return 0;
 }
@@ -345,6 +345,13 @@ static int keep(struct finding *f, const struct solved *x, const struct ty_run *
     return ty_plan_uneven_word(run->config, f->out, f->arena, f->err);
 }
 
+static bool has_room(const struct ty_plan_space *space, const struct ty_run *run)
+{
+    struct ty_bill bill;
+    ty_run_fullest(run, &bill);
+    return ty_run_fits(run) && !ty_plan_is_tight(space, bill.total_B, bill.capacity_B);
+}
+
 /* Returns 1 if the partition does not fit. */
 static int simulate(struct finding *f, const struct solved *x)
 {
@@ -359,7 +366,7 @@ static int simulate(struct finding *f, const struct solved *x)
     ty_plan_stages_set(&stages, &config);
     if (ty_config_complete(&config, NULL) == 0) { /* not legal where the ends share weights */
         rc = ty_run_plan(&run, &config, NULL, f->err);
-        rc = rc == 0 && !ty_run_fits(run) ? 1 : rc;
+        rc = rc == 0 && !has_room(f->space, run) ? 1 : rc;
         if (rc == 0) {
             rc = ty_run_execute_folded(run, f->err);
             f->out->simulated++;

@@ -81,6 +81,7 @@ struct ty_plan_space {
     uint32_t n_orders;
     struct ty_plan_point *point; /* [n_points] of the heap */
     uint32_t n_points;
+    double margin; /* share of the memory that a recommended layout leaves free */
 };
 
 /* Tokens of a sequence that each of its context ranks has at least; with fewer nobody shares one:
@@ -103,6 +104,13 @@ int ty_plan_walk(struct ty_plan_space *space, struct ty_err *err);
 static inline uint32_t ty_plan_gpus(const struct ty_plan_space *space)
 {
     return space->base->layout.ranks;
+}
+
+/* Returns whether a layout that fits leaves less memory free than the margin: it may fail. */
+static inline bool ty_plan_is_tight(const struct ty_plan_space *space, double peak_B,
+                                    double capacity_B)
+{
+    return capacity_B - peak_B < space->margin * capacity_B;
 }
 
 /* The configuration of a point: what reading the run file with its values gives, completed and

@@ -31,6 +31,7 @@ struct problem {
     uint32_t mode[TY_DEAL_MODES]; /* [deal.n_modes] enum ty_recompute */
     uint32_t owner[TY_LIST_MAX];  /* [layout.stages] rank of a virtual stage */
     double overhead;              /* bytes reserved for each byte in use: 1 + fragmentation */
+    double usable;                /* share of the memory, without the margin */
     struct ty_deal_kind kind[TY_LAYER_KINDS];
     struct ty_deal_stage stage[TY_LIST_MAX];
     uint8_t *layer; /* [model.layers] */
@@ -205,7 +206,7 @@ static void note_stages(struct problem *p, const struct ty_run *run, const doubl
         struct ty_bill bill;
         ty_run_bill(run, rank, &bill);
         p->stage[rank].spare_B = spare_of(run, &bill);
-        p->stage[rank].room_B = (bill.capacity_B - bill.total_B) / p->overhead;
+        p->stage[rank].room_B = (p->usable * bill.capacity_B - bill.total_B) / p->overhead;
         for (uint32_t s = 0; s < c->layout.stages; s++) {
             if (p->owner[s] == rank) {
                 note_stage(p, run, s, &bill, work[s]);
@@ -237,11 +238,12 @@ static void begin(struct problem *p, const struct ty_config *config)
 
 /* Executes the layout in each mode that the model has and fills in the problem. Adds the number of
  * executions to *executed. */
-static int find_costs(struct problem *p, const struct ty_config *config, const uint32_t *mode,
-                      uint32_t n_modes, struct ty_price_book *book, uint32_t *executed,
-                      struct ty_arena *arena, struct ty_err *err)
+static int find_costs(struct problem *p, const struct ty_config *config, double margin,
+                      const uint32_t *mode, uint32_t n_modes, struct ty_price_book *book,
+                      uint32_t *executed, struct ty_arena *arena, struct ty_err *err)
 {
     *p = (struct problem){.config = config,
+                          .usable = 1 - margin,
                           .layer = ty_arena_array(arena, uint8_t, config->arch.layers)};
     double *layer = ty_arena_array(arena, double, config->arch.layers);
     double *work = ty_arena_array(arena, double, config->layout.stages);
@@ -428,8 +430,9 @@ static bool fit(struct search *x, const struct ty_run *run, bool learn)
     for (uint32_t r = 0; r < x->deal.n_stages; r++) {
         struct ty_bill bill;
         ty_run_bill(run, r, &bill);
-        if (bill.total_B > bill.capacity_B) {
-            const double lacks = (bill.total_B - bill.capacity_B) / x->problem->overhead;
+        const double over = bill.total_B - x->problem->usable * bill.capacity_B;
+        if (over > 0) {
+            const double lacks = over / x->problem->overhead;
             x->stage[r].room_B -= learn ? lacks : 0;
             fits = false;
         }
@@ -584,9 +587,9 @@ static int improve(struct search *x, struct ty_deal_share *share)
     return rc == 0 && x->out->found ? try_fewer(x, share) : rc;
 }
 
-int ty_plan_stages(const struct ty_config *config, const uint32_t *mode, uint32_t n_modes,
-                   struct ty_price_book *book, struct ty_plan_stages *out, struct ty_arena *arena,
-                   struct ty_err *err)
+int ty_plan_stages(const struct ty_config *config, double margin, const uint32_t *mode,
+                   uint32_t n_modes, struct ty_price_book *book, struct ty_plan_stages *out,
+                   struct ty_arena *arena, struct ty_err *err)
 {
     struct problem *problem = ty_arena_array(arena, struct problem, 1);
     *out = (struct ty_plan_stages){.found = false};
@@ -594,9 +597,9 @@ int ty_plan_stages(const struct ty_config *config, const uint32_t *mode, uint32_
         config->schedule.custom != NULL || config->layout.stages > TY_LIST_MAX) {
         return 0;
     }
-    int rc = problem == NULL
-                 ? ty_fail_memory(err)
-                 : find_costs(problem, config, mode, n_modes, book, &out->simulated, arena, err);
+    int rc = problem == NULL ? ty_fail_memory(err)
+                             : find_costs(problem, config, margin, mode, n_modes, book,
+                                          &out->simulated, arena, err);
     if (rc < 0 || !can_deal(config, problem)) {
         return rc;
     }

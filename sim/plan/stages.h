@@ -25,14 +25,15 @@ struct ty_plan_stages {
     uint32_t simulated;                /* executions that the search took */
 };
 
-/* Finds the best stages of a complete configuration, which need not fit as it is. mode[n_modes] is
+/* Finds the best stages of a complete configuration, which need not fit as it is, that leave
+ * `margin` of the memory free. mode[n_modes] is
  * what layers may recompute (enum ty_recompute): nothing first, or the one mode that all have.
  * Lists are the arena's. Nothing is found where stages of two directions share ranks, where the
  * schedule is the user's own, or where a rank has several chunks and the model several kinds of
  * layers. */
-int ty_plan_stages(const struct ty_config *config, const uint32_t *mode, uint32_t n_modes,
-                   struct ty_price_book *book, struct ty_plan_stages *out, struct ty_arena *arena,
-                   struct ty_err *err);
+int ty_plan_stages(const struct ty_config *config, double margin, const uint32_t *mode,
+                   uint32_t n_modes, struct ty_price_book *book, struct ty_plan_stages *out,
+                   struct ty_arena *arena, struct ty_err *err);
 
 /* Sets the keys in a configuration of which nothing has been derived (sim/config/vary.h). */
 void ty_plan_stages_set(const struct ty_plan_stages *stages, struct ty_config *config);

@@ -94,7 +94,7 @@ static int look_at_even(const struct finding *f, uint32_t point, uint32_t mode, 
     int rc = ty_plan_verdict(f->costs, &layout, &schedule, &verdict, err);
     rc = rc < 0 ? rc : ty_plan_bound(f->costs, &layout, &schedule, &out->bound_s, err);
     out->peak_B = verdict.peak_B;
-    out->capacity_B = verdict.capacity_B;
+    out->capacity_B = (1 - f->space->margin) * verdict.capacity_B;
     return rc;
 }
 
@@ -209,7 +209,8 @@ static int repartition(struct finding *f, uint32_t point, struct ty_err *err)
     struct ty_plan_stages stages = {.found = false};
     int rc = ty_plan_apply(f->space, &f->space->point[point], &config, err);
     if (rc == 0) {
-        rc = ty_plan_stages(&config, f->modes.mode, f->modes.n, f->book, &stages, f->arena, err);
+        rc = ty_plan_stages(&config, f->space->margin, f->modes.mode, f->modes.n, f->book, &stages,
+                            f->arena, err);
     }
     assert(rc < 0 || !stages.found || stages.peak_B <= stages.capacity_B);
     out->dealt++;

@@ -257,6 +257,10 @@ def interrupts():
     early = trainyard.plan({**JOB, "layout": {"global_batch": 64, "tensor": "auto"}}, within_s=0)
     fact("a search whose time is up says so", early.stopped and not early.exact
          and len(early.rows) == 0, early)
+    half = trainyard.plan({**JOB, "layout": {"global_batch": 64, "tensor": "auto"}}, margin=0.5)
+    fact("rows leave the margin free", all(
+        row["peak_memory_bytes"] <= 0.5 * row["capacity_bytes"] for row in half.report["rows"])
+         and len(half.tight) > 0 and half.report["margin"] == 0.5, half)
     fact("an alarm that never rings leaves nothing behind", not answer.stopped
          and threading.active_count() == 1, threading.enumerate())
 

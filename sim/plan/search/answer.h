@@ -2,6 +2,8 @@
 #ifndef TY_PLAN_ANSWER_H
 #define TY_PLAN_ANSWER_H
 
+#include <math.h>
+
 #include "model/vocabulary.h"
 #include "sim/plan/uneven.h"
 
@@ -33,6 +35,8 @@ struct ty_plan_result {
         left_s; /* what none of those that are left undecided can beat; 0: not known, or none is */
     const struct ty_plan_row *row; /* [n_rows] best first */
     uint32_t n_rows;
+    const struct ty_plan_row *tight; /* [n_tight] without the margin, but ahead of the last row */
+    uint32_t n_tight;
     /* [n_pareto] Layouts to which no other is as fast with as little memory, fastest first. Ends at
      * TY_PLAN_SLOWEST, unless memory is the objective. */
     const struct ty_plan_row *pareto;
@@ -65,7 +69,7 @@ struct ty_plan_answer {
     double seconds;               /* of the whole plan */
     struct ty_plan_own {          /* the file as it stands; step_s 0: it is no layout of its own */
         double step_s, peak_B;
-        bool fits;
+        bool fits, tight;
     } own;
     struct ty_arena arena;
 };
@@ -75,6 +79,15 @@ static inline const struct ty_plan_point *ty_plan_best_point(const struct ty_pla
 {
     const struct ty_plan_result *best = &answer->result[answer->best];
     return answer->uneven.found ? &best->space.point[answer->uneven.point] : &best->row[0].point;
+}
+
+/* Returns the share of the best step that a layout left undecided could gain at most; -1: exact, or
+ * not known. */
+static inline double ty_plan_gap(const struct ty_plan_answer *answer)
+{
+    const struct ty_plan_result *best = &answer->result[answer->best];
+    const bool known = answer->n_results == 1 && best->left_s > 0 && best->n_rows > 0;
+    return known ? fmax(0, 1 - best->left_s / best->row[0].step_s) : -1;
 }
 
 /* Returns the cost of a step in the currency of fleet.price; 0: no price is given. */

@@ -13,6 +13,7 @@
 #include "sim/base/check.h"
 #include "sim/base/clock.h"
 #include "sim/base/number_text.h"
+#include "sim/base/units.h"
 #include "sim/base/words.h"
 #include "sim/config/vary.h"
 #include "sim/document/json.h"
@@ -358,6 +359,21 @@ static int read_gpus(const char *text, uint32_t *gpus, uint32_t *n, struct ty_er
     }
 }
 
+/* "5 %" or "0.05"; NULL: what a run calls tight. */
+static int read_margin(const char *text, double *margin, struct ty_err *err)
+{
+    char why[256];
+    *margin = TY_FITS_TIGHT;
+    if (text != NULL && (ty_quantity_parse(text, TY_DIM_RATIO, margin, why, sizeof(why)) < 0 ||
+                         !(*margin >= 0 && *margin < 1))) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--margin %.40s: not a share of the memory below 100 %%; write one, such as "
+                       "5 %%",
+                       text);
+    }
+    return 0;
+}
+
 /* ---- a run file ---- */
 
 /* Adds settings for as many nodes as make up so many GPUs. */
@@ -412,8 +428,8 @@ static int read_result(struct ty_plan_result *r, const struct ty_plan_options *o
         return rc;
     }
     a->no_noise = ty_trial_disable_noise(r->base, INFINITY);
-    return ty_plan_space(&r->space, r->base, &source, options->over, options->n_over, &r->arena,
-                         err);
+    rc = ty_plan_space(&r->space, r->base, &source, options->over, options->n_over, &r->arena, err);
+    return rc < 0 ? rc : read_margin(options->margin, &r->space.margin, err);
 }
 
 static int read_results(struct ty_plan_answer *a, const struct ty_plan_options *options,
@@ -636,14 +652,14 @@ static bool varies(const struct ty_plan_space *space, uint32_t i)
     return several;
 }
 
-/* Writes the searched keys of the nearest layout: "layout.tensor 8, ...". */
-static void put_layout(struct ty_text *t, const struct ty_plan_result *r)
+/* Writes the searched keys of a layout: "layout.tensor 8, ...". */
+static void put_layout(struct ty_text *t, const struct ty_plan_result *r, uint32_t point)
 {
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
     for (uint32_t i = 0; i < TY_PLAN_N_AXES; i++) {
         if (i != TY_PLAN_DATA && varies(&r->space, i)) {
             ty_text_add(t, "%s%s %s", t->len > 0 ? ", " : "", ty_plan_key_name(i, name),
-                        ty_plan_key_value(&r->space, &r->space.point[r->nearest], i, value));
+                        ty_plan_key_value(&r->space, &r->space.point[point], i, value));
         }
     }
 }
@@ -697,7 +713,7 @@ static int fail_nearest(const struct ty_plan_answer *a, struct ty_err *err)
             x->nearest_peak_B - x->nearest_capacity_B < r->nearest_peak_B - r->nearest_capacity_B;
         r = less ? x : r;
     }
-    put_layout(&layout, r);
+    put_layout(&layout, r, r->nearest);
     char *words = ty_text_take(&layout);
     if (words == NULL) {
         return ty_fail_memory(err);
@@ -716,6 +732,35 @@ static int fail_nearest(const struct ty_plan_answer *a, struct ty_err *err)
         hint_remedies(&list, err);
     }
     ty_arena_release(&arena);
+    return TY_EINFEASIBLE;
+}
+
+/* Fails where layouts fit and none keeps the margin, with the first of those. */
+static int fail_tight(const struct ty_plan_answer *a, struct ty_err *err)
+{
+    const struct ty_plan_result *r = &a->result[0];
+    while (r->n_tight == 0) {
+        r++;
+    }
+    const struct ty_plan_row *row = &r->tight[0];
+    const double left = 1 - row->peak_B / row->capacity_B;
+    struct ty_text layout = {.data = NULL};
+    char margin[32], share[32], step[32], n[32];
+    put_layout(&layout, r, row->row - r->first);
+    char *words = ty_text_take(&layout);
+    if (words == NULL) {
+        return ty_fail_memory(err);
+    }
+    ty_fail(err, TY_EINFEASIBLE,
+            "none of %s layout%s that fit%s leaves %s of the memory free (--margin); the best of "
+            "them: %s%s%s a step, %s free",
+            ty_words_count(r->n_fit, n, sizeof(n)), r->n_fit == 1 ? "" : "s",
+            r->n_fit == 1 ? "s" : "", ty_words_share(r->space.margin, margin, sizeof(margin)),
+            words, words[0] != '\0' ? ", " : "", ty_words_seconds(row->step_s, step, sizeof(step)),
+            ty_words_share(left, share, sizeof(share)));
+    ty_text_free(words);
+    ty_hint(err, "--margin %.3g%% takes it; more GPUs (--gpus N) or --free layout leave more",
+            floor(1000 * left) / 10);
     return TY_EINFEASIBLE;
 }
 
@@ -766,10 +811,11 @@ static int simulate_own(struct ty_plan_answer *a, const struct ty_plan_options *
     rc = rc < 0 ? rc : ty_run_execute_folded(run, NULL);
     if (rc == 0) {
         ty_run_fullest(run, &bill);
-        a->own =
-            (struct ty_plan_own){.step_s = ty_s_from_ps(run->timeline.makespan) / own->run.steps,
-                                 .peak_B = bill.total_B,
-                                 .fits = ty_run_fits(run)};
+        a->own = (struct ty_plan_own){
+            .step_s = ty_s_from_ps(run->timeline.makespan) / own->run.steps,
+            .peak_B = bill.total_B,
+            .fits = ty_run_fits(run),
+            .tight = ty_plan_is_tight(&a->result[0].space, bill.total_B, bill.capacity_B)};
     }
     ty_run_free(run);
     return rc == TY_ENOMEM ? ty_fail_memory(err) : 0;
@@ -800,8 +846,12 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
         rc = rc < 0 ? rc : simulate_own(a, options, err);
         a->seconds = ty_wall_s() - t0;
     }
-    const bool none = rc == 0 && a->result[a->best].n_rows == 0;
-    return none && a->exact ? fail_nearest(a, err) : rc;
+    uint32_t n_tight = 0;
+    for (uint32_t i = 0; rc == 0 && i < a->n_results; i++) {
+        n_tight += a->result[i].n_tight;
+    }
+    const bool none = rc == 0 && a->exact && a->result[a->best].n_rows == 0;
+    return !none ? rc : n_tight > 0 ? fail_tight(a, err) : fail_nearest(a, err);
 }
 
 void ty_plan_answer_release(struct ty_plan_answer *a)

@@ -35,6 +35,9 @@ struct ty_plan_stair {
 struct ty_plan_front {
     struct ty_plan_key *best; /* [n_best] at most `top`, best first */
     uint32_t n_best, top;
+    struct ty_plan_key *tight; /* [n_tight] the same of layouts that are tight; no other list has
+                                * those */
+    uint32_t n_tight;
     struct ty_plan_stair *stair; /* [n_stairs] fastest first, and so in falling memory */
     uint32_t n_stairs;
     double slowest; /* the longest step on the stairs, over the fastest */

@@ -33,8 +33,9 @@ static int plan_front_init(struct ty_plan_front *front, enum ty_plan_objective o
         (struct ty_plan_front){.top = top < most ? top : most,
                                .slowest = objective == TY_PLAN_MEMORY ? INFINITY : TY_PLAN_SLOWEST};
     front->best = malloc((front->top + 1) * sizeof(*front->best));
+    front->tight = malloc((front->top + 1) * sizeof(*front->tight));
     front->stair = malloc((most + 1) * sizeof(*front->stair));
-    return front->best != NULL && front->stair != NULL ? 0 : TY_ENOMEM;
+    return front->best != NULL && front->tight != NULL && front->stair != NULL ? 0 : TY_ENOMEM;
 }
 
 /* Prepares for at most `most` layouts. The objective memory keeps all stairs, others those up to
@@ -42,19 +43,22 @@ static int plan_front_init(struct ty_plan_front *front, enum ty_plan_objective o
 static void plan_front_release(struct ty_plan_front *front)
 {
     free(front->best);
+    free(front->tight);
     free(front->stair);
 }
 
-static void add_best(struct ty_plan_front *front, const struct ty_plan_key *key)
+/* Adds a key to the `top` best of a list. */
+static void add_best(struct ty_plan_key *best, uint32_t *n, uint32_t top,
+                     const struct ty_plan_key *key)
 {
-    uint32_t at = front->n_best;
-    while (at > 0 && ty_plan_key_before(key, &front->best[at - 1])) {
+    uint32_t at = *n;
+    while (at > 0 && ty_plan_key_before(key, &best[at - 1])) {
         at--;
     }
-    memmove(front->best + at + 1, front->best + at, (front->n_best - at) * sizeof(*key));
-    front->best[at] = *key;
-    front->n_best += front->n_best < front->top;
-    assert(at <= front->n_best);
+    memmove(best + at + 1, best + at, (*n - at) * sizeof(*key));
+    best[at] = *key;
+    *n += *n < top;
+    assert(at <= *n);
 }
 
 /* Returns whether a stair is at least as good in both; of equal ones the earlier row is better. */
@@ -118,12 +122,16 @@ static void add_stair(struct ty_plan_front *front, const struct ty_plan_stair *s
 }
 
 static void plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *key,
-                           double step_s, double peak_B)
+                           double step_s, double peak_B, bool tight)
 {
     const struct ty_plan_stair stair = {step_s, peak_B, key->row};
     assert(step_s > 0 && peak_B > 0);
-    add_best(front, key);
-    add_stair(front, &stair);
+    if (tight) {
+        add_best(front->tight, &front->n_tight, front->top, key);
+    } else {
+        add_best(front->best, &front->n_best, front->top, key);
+        add_stair(front, &stair);
+    }
 }
 
 /* Compares with the first stair, which is the fastest. */
@@ -140,14 +148,23 @@ static void plan_front_cut(struct ty_plan_front *front)
     }
 }
 
+/* Returns whether a key is among the `top` best of a list. */
+static bool is_among(const struct ty_plan_key *best, uint32_t n, uint32_t top,
+                     const struct ty_plan_key *key)
+{
+    return n < top || ty_plan_key_before(key, &best[n - 1]);
+}
+
 /* Returns whether a layout of this key or a later one, with at least this step and peak, could be
- * among the best or on the stairs. */
+ * among the best or on the stairs. A tight one is not for itself, but may be ahead of these. */
 static bool plan_front_admits(const struct ty_plan_front *front, const struct ty_plan_key *key,
-                              double step_s, double peak_B)
+                              double step_s, double peak_B, bool tight)
 {
     const struct ty_plan_stair stair = {step_s, peak_B, key->row};
-    const bool is_best =
-        front->n_best < front->top || ty_plan_key_before(key, &front->best[front->n_best - 1]);
+    const bool is_best = is_among(front->best, front->n_best, front->top, key);
+    if (tight) {
+        return is_best && is_among(front->tight, front->n_tight, front->top, key);
+    }
     return is_best || (!is_slow(front, step_s) && !is_beaten(front, &stair));
 }
 
@@ -335,16 +352,27 @@ static int make_queue(struct searching *s)
 
 /* ---- simulation ---- */
 
-static struct ty_plan_key found(const struct searching *s, uint32_t point)
+static bool is_tight(const struct searching *s, uint32_t point)
 {
-    return ty_plan_key(s->asked->objective, s->row[point]->step_s, s->row[point]->peak_B, point);
+    const struct ty_plan_screen *screen = &s->screen[point];
+    return ty_plan_is_tight(&s->result->space, screen->peak_B, screen->capacity_B);
+}
+
+/* Adds a result to a front. */
+static void add_found(const struct searching *s, struct ty_plan_front *front, uint32_t point)
+{
+    const struct ty_plan_row *row = s->row[point];
+    const struct ty_plan_key key =
+        ty_plan_key(s->asked->objective, row->step_s, row->peak_B, point);
+    plan_front_add(front, &key, row->step_s, row->peak_B, is_tight(s, point));
 }
 
 /* Returns whether a point may still be among the best or in the Pareto set. */
 static bool admits(const struct searching *s, uint32_t point)
 {
     const struct ty_plan_key key = key_of(s, point);
-    return plan_front_admits(&s->front, &key, s->screen[point].bound_s, least_peak(s, point));
+    return plan_front_admits(&s->front, &key, s->screen[point].bound_s, least_peak(s, point),
+                             is_tight(s, point));
 }
 
 /* Returns whether the result of a layout that was begun is still needed. */
@@ -356,11 +384,9 @@ static bool is_wanted(const struct searching *s, uint32_t point)
 /* Takes the result of a layout that had to be simulated. */
 static void take(struct searching *s, uint32_t point)
 {
-    const struct ty_plan_row *row = s->row[point];
-    const struct ty_plan_key key = found(s, point);
     assert(s->state[point] == DECIDED && s->n_taken < s->n_queued);
     s->taken[s->n_taken++] = point;
-    plan_front_add(&s->front, &key, row->step_s, row->peak_B);
+    add_found(s, &s->front, point);
 }
 
 /* Reports the progress of simulations, which are the second half, under the lock. Their number is
@@ -698,24 +724,32 @@ static int collect(struct searching *s)
     struct ty_plan_front all;
     int rc = plan_front_init(&all, s->asked->objective, s->asked->top, s->n_taken);
     for (uint32_t i = 0; i < s->n_taken && rc == 0; i++) {
-        const struct ty_plan_row *row = s->row[s->taken[i]];
-        const struct ty_plan_key key = found(s, s->taken[i]);
-        plan_front_add(&all, &key, row->step_s, row->peak_B);
+        add_found(s, &all, s->taken[i]);
     }
     assert(s->n_taken + r->n_bounded <= s->n_queued);
     r->n_simulated = s->n_taken;
     plan_front_cut(&all);
+    while (all.n_tight > 0 &&
+           !is_among(all.best, all.n_best, all.top, &all.tight[all.n_tight - 1])) {
+        all.n_tight--;
+    }
     struct ty_plan_row *best = ty_arena_array(&r->arena, struct ty_plan_row, all.n_best + 1);
+    struct ty_plan_row *tight = ty_arena_array(&r->arena, struct ty_plan_row, all.n_tight + 1);
     struct ty_plan_row *pareto = ty_arena_array(&r->arena, struct ty_plan_row, all.n_stairs + 1);
-    rc = rc == 0 && best != NULL && pareto != NULL ? 0 : TY_ENOMEM;
+    rc = rc == 0 && best != NULL && tight != NULL && pareto != NULL ? 0 : TY_ENOMEM;
     for (uint32_t i = 0; i < all.n_best && rc == 0; i++) {
         best[r->n_rows++] = *s->row[all.best[i].row];
+    }
+    for (uint32_t i = 0; i < all.n_tight && rc == 0; i++) {
+        tight[r->n_tight++] = *s->row[all.tight[i].row];
     }
     for (uint32_t i = 0; i < all.n_stairs && rc == 0; i++) {
         pareto[r->n_pareto++] = *s->row[all.stair[i].row];
     }
-    assert(rc < 0 || (r->n_rows <= s->asked->top && (r->n_rows > 0) == (s->n_taken > 0)));
+    assert(rc < 0 ||
+           (r->n_rows <= s->asked->top && (r->n_rows + r->n_tight > 0) == (s->n_taken > 0)));
     r->row = best;
+    r->tight = tight;
     r->pareto = pareto;
     plan_front_release(&all);
     return rc;

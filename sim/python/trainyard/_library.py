@@ -96,7 +96,8 @@ class PlanOptions(Options):
                 ("merge", texts_t), ("n_merge", c_size_t), ("folder", c_char_p),
                 ("resume", c_bool), ("stats", c_char_p), ("emit", c_char_p),
                 ("stop", POINTER(c_int)), ("stopped", POINTER(c_bool)), ("progress", c_void_p),
-                ("progress_arg", c_void_p), ("crew", c_void_p), ("within_s", c_double)]
+                ("progress_arg", c_void_p), ("crew", c_void_p), ("within_s", c_double),
+                ("margin", c_char_p)]
 
 
 class ScheduleOptions(Options):

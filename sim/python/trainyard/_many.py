@@ -98,6 +98,7 @@ class Layouts(NamedTuple):
     rows        the best layouts, a table: keys with their values, step_time_s, mfu,
                 peak_memory_bytes, ...
     pareto      those that nothing beats in time, memory, GPUs and cost at once, a table
+    tight       those that would be among the rows, but leave less memory free than the margin
     best        the best one as a run file, to go on with: trainyard.run(answer.best); "" where
                 time was up before there was one
     exact       whether no layout of the space can be better
@@ -106,6 +107,7 @@ class Layouts(NamedTuple):
     """
     rows: Any
     pareto: Any
+    tight: Any
     best: str
     exact: bool
     stopped: bool
@@ -115,7 +117,8 @@ class Layouts(NamedTuple):
 def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, top: int = 10,
          over: Optional[Mapping[str, Any]] = None, objective: str = "time",
          sets: Settings = None, overlays: Overlays = (), jobs: int = 0, uneven: int = 0,
-         meshes: int = 0, within_s: Optional[float] = None) -> Layouts:
+         meshes: int = 0, within_s: Optional[float] = None,
+         margin: Union[float, str] = 0.05) -> Layouts:
     """Searches the layouts that a run file leaves open for the best (docs/plan.md); Ctrl-C ends it.
 
     gpus        how many, or several; left out: those of the run file
@@ -124,8 +127,9 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
     uneven      layouts whose layers are then repartitioned unevenly
     meshes      cuts into stages on parts of the machine of different shape, then simulated
     within_s    after so many seconds the answer is the best so far
+    margin      share of the memory that rows leave free; those that fit with less are `tight`
 
-    Raises Error with status 1 where no layout fits.
+    Raises Error with status 1 where no layout fits and leaves the margin free.
     """
     counts: Iterable[int] = [gpus] if isinstance(gpus, int) else gpus or []
     given, values, stop = Source(source, sets, overlays), c.Texts(alternatives(over)), c.Stop()
@@ -135,6 +139,7 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
             source=given.c, gpus=c.encode(",".join(str(n) for n in counts)) or None,
             over=values.pointer, n_over=values.n, objective=c.encode(objective), top=top,
             uneven=uneven, meshes=meshes, jobs=jobs, folder=c.encode(folder), stats=b"json",
+            margin=c.encode(str(margin)),
             stop=stop.pointer, stopped=ctypes.pointer(stopped))
         alarm = threading.Timer(within_s, stop.set) if within_s is not None else None
         if alarm is not None:
@@ -148,8 +153,8 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
                 alarm.join()
         best = pathlib.Path(folder, "best.yaml")
         text = best.read_text(encoding="utf-8") if best.exists() else ""
-    return Layouts(_layouts(report["rows"]), _layouts(report["pareto"]), text, report["exact"],
-                   stopped.value, report)
+    return Layouts(*(_layouts(report[name]) for name in ("rows", "pareto", "tight")), text,
+                   report["exact"], stopped.value, report)
 
 
 def _layouts(rows: List[Dict[str, Any]]) -> Any:

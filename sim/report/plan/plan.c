@@ -53,7 +53,8 @@ static void put_row(struct ty_json *j, const struct ty_plan_result *r,
     ty_json_real(j, "mfu", row->mfu);
     ty_json_real(j, "peak_memory_bytes", row->peak_B);
     ty_json_real(j, "capacity_bytes", row->capacity_B);
-    ty_json_text(j, "verdict", ty_verdict_word(ty_memory_verdict(row->peak_B, row->capacity_B)));
+    ty_json_text(j, "verdict",
+                 ty_plan_is_tight(&r->space, row->peak_B, row->capacity_B) ? "tight" : "fits");
     ty_json_whole(j, "fullest_stage", row->stage);
     ty_json_real(j, "bubble_fraction", row->bubble_fraction);
     if (ty_plan_cost(r, row) > 0) {
@@ -168,19 +169,25 @@ static void plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_te
     ty_json_whole(&j, "bounded", bounded);
     ty_json_whole(&j, "simulated", simulated);
     ty_json_bool(&j, "exact", a->exact);
+    if (ty_plan_gap(a) >= 0) {
+        ty_json_real(&j, "gap", ty_plan_gap(a));
+    }
     ty_json_text(&j, "objective", objectives[a->objective]);
     if (a->n_shards > 1) {
         ty_json_whole(&j, "shard", a->shard + 1);
         ty_json_whole(&j, "shards", a->n_shards);
     }
     if (a->own.step_s > 0) {
-        ty_json_object(&j, "own");
+        ty_json_object(&j, "given");
         ty_json_real(&j, "step_time_s", a->own.step_s);
         ty_json_real(&j, "peak_memory_bytes", a->own.peak_B);
         ty_json_bool(&j, "fits", a->own.fits);
+        ty_json_bool(&j, "tight", a->own.tight);
         ty_json_end(&j);
     }
     put_rows(&j, "rows", best, best->row, best->n_rows);
+    ty_json_real(&j, "margin", best->space.margin);
+    put_rows(&j, "tight", best, best->tight, best->n_tight);
     put_pareto(&j, a);
     if (a->uneven.dealt > 0) {
         put_uneven(&j, a);

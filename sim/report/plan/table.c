@@ -9,7 +9,6 @@
 #include "sim/base/words.h"
 #include "sim/plan/search/row_text.h"
 #include "sim/report/plan/plan.h"
-#include "sim/run/bill.h"
 
 #define CELL          64u
 #define FIGURES       6u
@@ -393,31 +392,28 @@ static void put_binding(struct ty_text *t, const struct ty_plan_row *row)
                 (unsigned)row->row + 1, most->name, words, share, (unsigned)row->stage, has, of);
 }
 
-/* Warns that the first row may run out of memory, and names the fastest that is clear of the limit.
- * No other layout is as fast with as little memory, so that one is in the Pareto set. */
-static void put_tight(struct ty_text *t, const struct ty_plan_result *r)
+/* Writes the layouts that leave less memory free than the margin, below the row that they would be
+ * ahead of. */
+static void put_tight(struct ty_text *t, const struct ty_plan_answer *a)
 {
-    const struct ty_plan_row *row = &r->row[0], *clear = NULL;
-    char share[CELL], more[CELL], words[CELL], has[CELL];
-    if (ty_memory_verdict(row->peak_B, row->capacity_B) != TY_VERDICT_TIGHT) {
+    const struct ty_plan_result *r = &a->result[a->best];
+    struct ty_arena arena = {.head = NULL};
+    char share[CELL];
+    struct ty_plan_row *rows = ty_arena_array(&arena, struct ty_plan_row, r->n_tight + 1);
+    if (r->n_tight == 0 || rows == NULL) {
+        t->failed = t->failed || rows == NULL;
+        ty_arena_release(&arena);
         return;
     }
-    for (uint32_t i = 0; i < r->n_pareto && clear == NULL; i++) {
-        const struct ty_plan_row *next = &r->pareto[i];
-        clear = ty_memory_verdict(next->peak_B, next->capacity_B) == TY_VERDICT_FITS ? next : NULL;
-    }
-    ty_words_share(1 - row->peak_B / row->capacity_B, share, sizeof(share));
-    ty_text_add(t, "row %u is TIGHT: %s of the memory is free, below %.0f %% it may fail; ",
-                (unsigned)row->row + 1, share, 100 * TY_FITS_TIGHT);
-    if (clear == NULL) {
-        ty_text_add(t, "no layout below has more\n");
-        return;
-    }
-    ty_words_seconds(clear->step_s - row->step_s, words, sizeof(words));
-    ty_words_share(clear->step_s / row->step_s - 1, more, sizeof(more));
-    ty_words_bytes(clear->peak_B, has, sizeof(has));
-    ty_text_add(t, "the fastest with more is row %u: +%s a step (%s), %s\n",
-                (unsigned)clear->row + 1, words, more, has);
+    rows[0] = r->row[0];
+    memcpy(&rows[1], r->tight, r->n_tight * sizeof(*rows));
+    ty_text_add(
+        t,
+        "\ntight: among the best, but these leave less than %s of the memory free (--margin) "
+        "and may fail; row %u to compare with\n",
+        ty_words_share(r->space.margin, share, sizeof(share)), (unsigned)rows[0].row + 1);
+    put_rows(t, a, rows, NULL, r->n_tight + 1);
+    ty_arena_release(&arena);
 }
 
 /* ---- unequal stages ---- */
@@ -462,7 +458,7 @@ static void put_reasons(struct ty_text *t, const struct ty_plan_answer *a)
     const struct ty_plan_result *best = &a->result[a->best];
     put_second(t, a);
     put_binding(t, &best->row[0]);
-    put_tight(t, best);
+    put_tight(t, a);
     if (a->uneven.dealt > 0) {
         put_uneven(t, a);
     }
@@ -483,7 +479,8 @@ static void put_scaling(struct ty_text *t, const struct ty_plan_answer *a)
         const struct ty_plan_result *r = &a->result[i];
         const double gpus = ty_plan_gpus(&r->space);
         if (r->n_rows == 0) {
-            ty_text_add(t, "%-8.0f  nothing fits\n", gpus);
+            ty_text_add(t, "%-8.0f  nothing %s\n", gpus,
+                        r->n_tight > 0 ? "keeps the margin" : "fits");
             continue;
         }
         first = first == NULL ? r : first;
@@ -514,11 +511,10 @@ static void put_exact(struct ty_text *t, const struct ty_plan_answer *a)
         return;
     }
     ty_text_add(t, "NOT exact: interrupted, the best so far");
-    if (a->n_results == 1 && best->left_s > 0 && best->n_rows > 0) {
-        ty_text_add(
-            t, "; no other takes less than %s (%s less)",
-            ty_words_seconds(best->left_s, least, sizeof(least)),
-            ty_words_share(fmax(0, 1 - best->left_s / best->row[0].step_s), less, sizeof(less)));
+    if (ty_plan_gap(a) >= 0) {
+        ty_text_add(t, "; no other takes less than %s (%s less)",
+                    ty_words_seconds(best->left_s, least, sizeof(least)),
+                    ty_words_share(ty_plan_gap(a), less, sizeof(less)));
     }
     ty_text_add(t, "\n");
 }
@@ -533,7 +529,9 @@ static void put_own(struct ty_text *t, const struct ty_plan_answer *a)
     }
     const double step_s = a->uneven.found ? a->uneven.stages.step_s : best->row[0].step_s;
     ty_text_add(t, "yours %s%s, best %s", ty_words_seconds(a->own.step_s, own, sizeof(own)),
-                a->own.fits ? "" : " (does not fit)",
+                !a->own.fits   ? " (does not fit)"
+                : a->own.tight ? " (tight)"
+                               : "",
                 ty_words_seconds(step_s, least, sizeof(least)));
     if (step_s < a->own.step_s) {
         ty_text_add(t, ", %s less", ty_words_share(1 - step_s / a->own.step_s, less, sizeof(less)));

@@ -33,7 +33,8 @@ static struct proposed propose(const char *yaml, const char *const *sets, const 
     struct proposed p = {.even = quick_run(yaml, NULL, sets)};
     struct ty_err err;
     ty_err_init(&err);
-    ck_assert_msg(ty_plan_stages(p.even.config, mode, n_modes, NULL, &p.found, &p.arena, &err) == 0,
+    ck_assert_msg(ty_plan_stages(p.even.config, 0, mode, n_modes, NULL, &p.found, &p.arena, &err) ==
+                      0,
                   "%s", err.text);
     return p;
 }
