@@ -420,6 +420,7 @@ struct ty_plan_options {
                       * other layout can be among the best */
     const char *margin; /* "5 %": share of the memory that recommended layouts leave free; NULL: 5
                          * %; layouts that fit with less are listed apart */
+    bool uncertain;     /* with 90 % bands, and which rows cannot be told from the first */
 };
 
 /* Searches the layouts that the run file leaves open (docs/plan.md) for the best. No layout of the

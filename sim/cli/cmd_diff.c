@@ -161,17 +161,22 @@ static int check_paths(const struct cli_options *o, const struct comparison *c)
 
 /* ---- the work ---- */
 
+static struct ty_source source_of(const struct cli_options *o, const struct compared *c)
+{
+    return (struct ty_source){.path = c->path,
+                              .with = o->with.item,
+                              .n_with = o->with.n,
+                              .sets = c->sets,
+                              .n_sets = c->n_sets,
+                              .n_against = c->n_against};
+}
+
 static int load(const struct cli_options *o, struct compared *c, struct ty_err *err)
 {
     if (ty_recording_named(c->path)) {
         return ty_recording_read(&c->recording, c->path, err);
     }
-    const struct ty_source source = {.path = c->path,
-                                     .with = o->with.item,
-                                     .n_with = o->with.n,
-                                     .sets = c->sets,
-                                     .n_sets = c->n_sets,
-                                     .n_against = c->n_against};
+    const struct ty_source source = source_of(o, c);
     const int rc = ty_config_read(&c->config, &source, err);
     return rc < 0 ? rc : ty_run_new(&c->run, c->config, err);
 }
@@ -231,6 +236,10 @@ static int execute(const struct cli_options *o, struct comparison *c, struct ty_
         one->rc = cli_execute(o, one->run, false, one->err);
         if (one->rc < 0 && !ty_run_halted(one->run)) {
             return one->rc;
+        }
+        const struct ty_source source = source_of(o, one);
+        if (o->uncertain && one->rc == 0) {
+            rc = ty_run_uncertain(one->run, &source, err);
         }
     }
     return rc;

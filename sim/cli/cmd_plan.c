@@ -130,6 +130,7 @@ int cmd_plan(const struct cli_options *o)
                                 .over = lists.item,
                                 .objective = o->objective,
                                 .margin = o->margin,
+                                .uncertain = o->uncertain,
                                 .emit = emits_words(o) ? "yaml" : o->emit,
                                 .merge = o->operands + 1,
                                 .n_merge = o->n_operands - 1,

@@ -14,6 +14,17 @@
 #include "sim/run/figures.h"
 #include "sim/run/gpus.h"
 
+bool ty_diff_gap(const struct ty_diff_side *a, const struct ty_diff_side *b,
+                 struct ty_band_gap *gap)
+{
+    const struct ty_run *x = a->from->run, *y = b->from->run;
+    if (x == NULL || y == NULL || x->band == NULL || y->band == NULL) {
+        return false;
+    }
+    *gap = ty_band_gap(y->band, x->band, log(b->step_s / a->step_s));
+    return true;
+}
+
 /* ---- JSON ----
  *
  * A comparison for programs: seconds, bytes, shares in 0..1. */
@@ -43,6 +54,11 @@ static void put_side(struct ty_json *j, const struct ty_diff_side *s)
         ty_json_text(j, "framework", s->stack);
         ty_json_bool(j, "fits", s->fits);
         ty_json_text(j, "config_digest", ty_config_digest_text(s->from->run->config, digest));
+    }
+    if (!measured && s->from->run->band != NULL) {
+        const struct ty_band_ends ends = ty_band_ends(s->from->run->band, s->step_s);
+        ty_json_line(j, 5);
+        ty_band_members(j, &ends, NULL);
     }
     ty_json_end(j);
 }
@@ -127,9 +143,13 @@ static void put_kinds(struct ty_json *j, const struct ty_diff_pair *p)
 
 static void put_pair(struct ty_json *j, const struct ty_diff_pair *p, uint32_t run)
 {
+    struct ty_band_gap gap;
     ty_json_object(j, NULL);
     ty_json_whole(j, "run", run);
     ty_json_real(j, "step_time_difference_s", p->b->step_s - p->a->step_s);
+    if (ty_diff_gap(p->a, p->b, &gap)) {
+        ty_band_members(j, NULL, &gap);
+    }
     put_remarks(j, p);
     put_keys(j, p);
     put_parts(j, p);

@@ -12,6 +12,7 @@
 #include "model/vocabulary.h"
 #include "sim/profile/recording.h"
 #include "sim/run/run.h"
+#include "sim/sweep/band.h"
 
 #define TY_DIFF_RUNS_MAX 8u
 
@@ -93,6 +94,10 @@ struct ty_diff {
     struct ty_diff_pair pair[TY_DIFF_RUNS_MAX]; /* [n], the first one is empty */
     uint32_t n;
 };
+
+/* Compares b's step with a's as far as their bands tell, into *gap. False: one has no band. */
+bool ty_diff_gap(const struct ty_diff_side *a, const struct ty_diff_side *b,
+                 struct ty_band_gap *gap);
 
 struct ty_text;
 void ty_diff_table(const struct ty_diff *diff, struct ty_text *text);

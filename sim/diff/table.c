@@ -99,6 +99,25 @@ static void put_sides(struct ty_text *t, const struct ty_diff *d, struct unit un
     }
 }
 
+/* How sure the differences are, of runs that have bands. */
+static void put_sure(struct ty_text *t, const struct ty_diff *d)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < d->n; i++) {
+        const struct ty_run *run = d->side[i].from->run;
+        struct ty_band_gap gap;
+        if (run == NULL || run->band == NULL) {
+            continue;
+        }
+        const struct ty_band_ends ends = ty_band_ends(run->band, d->side[i].step_s);
+        const char name[] = {d->side[i].letter, ' ', ' ', '\0'};
+        ty_text_add(t, first ? "\nhow sure: nine of ten steps lie between, and against A\n" : "");
+        ty_band_line(t, name, &ends,
+                     i > 0 && ty_diff_gap(&d->side[0], &d->side[i], &gap) ? &gap : NULL);
+        first = false;
+    }
+}
+
 /* ---- what differs ---- */
 
 /* A value; one that is longer than its column is cut. */
@@ -275,6 +294,7 @@ void ty_diff_table(const struct ty_diff *d, struct ty_text *t)
 {
     const struct unit unit = choose_unit(d);
     put_sides(t, d, unit);
+    put_sure(t, d);
     for (uint32_t i = 1; i < d->n; i++) {
         const struct ty_diff_pair *p = &d->pair[i];
         if (d->n > 2) {

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "sim/base/pool.h"
+#include "sim/base/words.h"
 #include "sim/document/json.h"
 #include "sim/run/figures.h"
 
@@ -203,7 +205,8 @@ static const struct ty_band_key *find(const struct ty_band *band, const struct t
     return NULL;
 }
 
-double ty_band_faster(const struct ty_band *a, const struct ty_band *than, double ahead)
+/* The variance of the logarithm of a step over another. */
+static double variance_apart(const struct ty_band *a, const struct ty_band *than)
 {
     double variance = a->each * a->each + than->each * than->each;
     double apart[TY_UNCERTAIN_KEYS];
@@ -223,10 +226,58 @@ double ty_band_faster(const struct ty_band *a, const struct ty_band *than, doubl
             variance += apart[i] * a->correlation[(size_t)i * a->n + k] * apart[k];
         }
     }
+    return fmax(0, variance);
+}
+
+double ty_band_faster(const struct ty_band *a, const struct ty_band *than, double ahead)
+{
+    const double variance = variance_apart(a, than);
     if (!(variance > 0)) { /* nothing is uncertain */
         return ahead > 0 ? 0 : ahead < 0 ? 1 : 0.5;
     }
     return gsl_cdf_ugaussian_Q(ahead / sqrt(variance));
+}
+
+struct ty_band_gap ty_band_gap(const struct ty_band *a, const struct ty_band *than, double ahead)
+{
+    const double half = TY_BAND_HALF * sqrt(variance_apart(a, than));
+    return (struct ty_band_gap){exp(ahead - half) - 1, exp(ahead + half) - 1,
+                                ty_band_faster(a, than, ahead)};
+}
+
+void ty_band_line(struct ty_text *t, const char *name, const struct ty_band_ends *step,
+                  const struct ty_band_gap *gap)
+{
+    const size_t begun = t->len;
+    char fast[32], slow[32];
+    ty_text_add(t, "%s%s to %s", name, ty_words_seconds(step->fast_s, fast, sizeof(fast)),
+                ty_words_seconds(step->slow_s, slow, sizeof(slow)));
+    while (gap != NULL && t->len < begun + 34 && !t->failed) {
+        ty_text_add(t, " ");
+    }
+    if (gap != NULL) {
+        ty_text_add(t, "%+.2f %% to %+.2f %%, %s: p = %.*f", 100 * gap->low, 100 * gap->high,
+                    !ty_band_told_apart(gap) ? "not told apart"
+                    : gap->faster > 0.5      ? "faster"
+                                             : "slower",
+                    ty_band_told_apart(gap) ? 4 : 2, gap->faster);
+    }
+    ty_text_add(t, "\n");
+}
+
+void ty_band_members(struct ty_json *j, const struct ty_band_ends *step,
+                     const struct ty_band_gap *gap)
+{
+    if (step != NULL) {
+        ty_json_real(j, "step_low_s", step->fast_s);
+        ty_json_real(j, "step_high_s", step->slow_s);
+    }
+    if (gap != NULL) {
+        ty_json_real(j, "gap_low", gap->low);
+        ty_json_real(j, "gap_high", gap->high);
+        ty_json_real(j, "faster", gap->faster);
+        ty_json_bool(j, "told_apart", ty_band_told_apart(gap));
+    }
 }
 
 int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct ty_err *err)

@@ -13,10 +13,13 @@
 #ifndef TY_SWEEP_BAND_H
 #define TY_SWEEP_BAND_H
 
+#include "sim/base/text.h"
 #include "sim/config/uncertainty.h"
+#include "sim/document/json.h"
 #include "sim/sweep/row_run.h"
 
 #define TY_BAND_SHARE 0.9                /* of what may come lies within */
+#define TY_SWEEP_TIED 0.05               /* chance of being faster above which two rows are tied */
 #define TY_BAND_HALF  1.6448536269514722 /* half its width, in standard deviations */
 
 struct ty_band_key {
@@ -50,5 +53,26 @@ struct ty_band_ends ty_band_ends(const struct ty_band *band, double time_s);
 /* The chance that a run is faster than another, whose log time is `ahead` less by the simulator:
  * what both share cancels. */
 double ty_band_faster(const struct ty_band *a, const struct ty_band *than, double ahead);
+
+/* The same as a band of its own. */
+struct ty_band_gap {
+    double low, high; /* of the step over that of the other one, minus 1 */
+    double faster;    /* the chance that it is */
+};
+struct ty_band_gap ty_band_gap(const struct ty_band *a, const struct ty_band *than, double ahead);
+
+/* Whether a gap is one: neither run may well be the faster one. */
+static inline bool ty_band_told_apart(const struct ty_band_gap *gap)
+{
+    return gap->faster <= TY_SWEEP_TIED || gap->faster >= 1 - TY_SWEEP_TIED;
+}
+
+/* Appends a line: a name, the ends of the step, and, unless NULL, the gap to another run. */
+void ty_band_line(struct ty_text *t, const char *name, const struct ty_band_ends *step,
+                  const struct ty_band_gap *gap);
+
+/* Adds the members of both, or of the one that is not NULL, to an object. */
+void ty_band_members(struct ty_json *j, const struct ty_band_ends *step,
+                     const struct ty_band_gap *gap);
 
 #endif

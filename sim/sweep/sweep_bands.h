@@ -9,8 +9,6 @@
 #include "sim/sweep/band.h"
 #include "sim/sweep/sweep_best.h"
 
-#define TY_SWEEP_TIED 0.05 /* chance of being faster above which two rows are tied */
-
 struct ty_sweep_bands {
     const struct ty_row_source *rows; /* NULL: bands are not asked for */
     struct ty_band *band;             /* [n] a step time of 0: not known yet */

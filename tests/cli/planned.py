@@ -475,6 +475,46 @@ schedule: {name: 1f1b}
                    and other["step_time_s"] < row["step_time_s"]
                    and "ffn" in other["layout.recompute_layers"], other)
 
+    def sure(self):
+        """Bands of rows are those of their runs; gaps those of a diff of the two runs."""
+        file = EXAMPLES / "uncertain.yaml"
+        words = ["plan", file, "--over", "layout.tensor=1,4", "--over", "layout.pipeline=1,8",
+                 "--over", "layout.recompute=none,full", "--over", "layout.micro_batch=1",
+                 "--over", "layout.sequence_parallel=false", "--uncertain", "--margin", "0",
+                 "--top", "40"]
+        found = json.loads(self.trainyard(*words, "--stats", "json").stdout)
+        rows, sure = found["rows"], found["uncertainty"]
+        runs = []
+        for row in (rows[0], rows[-1]):
+            runs.append([f"{key}={value}" for key, value in row.items()
+                         if key in KEYS and key != "layout.order"] + [
+                             f"layout.order={row['layout.order']}"])
+            run = json.loads(self.trainyard("run", file, "--uncertain", "--stats", "json", *(
+                f"--set={word}" for word in runs[-1])).stdout)
+            band = next(x for x in sure if x["row"] == row["row"])
+            self.check(f"the band of row {row['row']} is that of its run",
+                       run["step_time_s"] == row["step_time_s"] and [
+                           band["step_low_s"], band["step_high_s"]]
+                       == run["uncertainty"]["step_time_s"], (band, run["uncertainty"]))
+        diff = json.loads(self.trainyard("diff", file, file, "--uncertain", "--stats", "json", *(
+            f"--set={letter}:{word}" for letter, run in zip("AB", runs) for word in run)).stdout)
+        names = ("gap_low", "gap_high", "faster", "told_apart")
+        pair = next(value for value in diff.values()
+                    if isinstance(value, list) and "gap_low" in value[0])[0]
+        self.check("and its gap that of a diff", [pair[name] for name in names]
+                   == [sure[-1][name] for name in names], (pair["gap_low"], sure[-1]))
+        self.check("a small gap is none, a large one is", "faster" not in sure[0]
+                   and sure[1]["told_apart"] is False and sure[-1]["told_apart"] is True
+                   and sure[-1]["faster"] < 0.05 < sure[1]["faster"], sure)
+        tied = sum(not x["told_apart"] for x in sure[1:])
+        told = self.trainyard(*words).stdout
+        self.check("the table counts those that are not told apart",
+                   f"not told apart from row {rows[0]['row']} (p > 0.05): {tied} of {len(sure) - 1} "
+                   "other rows\n" in told and told.count(", not told apart: p = 0.") == tied, told)
+        self.check("two threads find the same bands", {**found, "seconds": 0} == {
+            **json.loads(self.trainyard(*words, "--stats", "json", "--jobs", 2).stdout),
+            "seconds": 0}, sure)
+
     def nearest(self):
         """Where nothing fits: what would make the nearest layout fit does."""
         (self.folder / "near.yaml").write_text("""\
@@ -614,6 +654,7 @@ def main():
             suite.hasty()
             suite.within()
             suite.uneven()
+            suite.sure()
             suite.nearest()
             suite.files()
             suite.piped()

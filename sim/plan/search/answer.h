@@ -6,6 +6,7 @@
 
 #include "model/vocabulary.h"
 #include "sim/plan/uneven.h"
+#include "sim/sweep/band.h"
 
 /* A layout that was simulated in full, with contention. */
 struct ty_plan_row {
@@ -24,6 +25,7 @@ struct ty_plan_row {
 /* The answer for one number of GPUs. */
 struct ty_plan_result {
     struct ty_config *base;
+    struct ty_source source; /* that base was read from */
     struct ty_plan_space space;
     struct ty_arena arena; /* of base and space */
     uint32_t first;        /* number of its first row */
@@ -54,6 +56,12 @@ enum ty_plan_objective {
     TY_PLAN_MEMORY
 };
 
+/* How sure a row is: its step, and the gap to the first row. */
+struct ty_plan_sure {
+    struct ty_band_ends step;
+    struct ty_band_gap gap;
+};
+
 struct ty_plan_answer {
     struct ty_plan_result *result; /* [n_results] in the order asked for */
     uint32_t n_results;
@@ -62,12 +70,13 @@ struct ty_plan_answer {
     const struct ty_plan_row *pareto; /* [n_pareto] of all results, by time, memory and GPUs */
     const uint32_t *pareto_of;        /* [n_pareto] index of the result of each */
     uint32_t n_pareto;
-    struct ty_plan_uneven uneven; /* what unequal stages add to the best result */
-    bool exact;                   /* no search was interrupted */
-    bool no_noise;                /* without jitter and the like (ty_trial_disable_noise) */
-    uint32_t shard, n_shards;     /* rows i with i mod n_shards = shard; 0 of 1: all */
-    double seconds;               /* of the whole plan */
-    struct ty_plan_own {          /* the file as it stands; step_s 0: it is no layout of its own */
+    struct ty_plan_uneven uneven;    /* what unequal stages add to the best result */
+    const struct ty_plan_sure *sure; /* [rows of the best result]; NULL: not asked for */
+    bool exact;                      /* no search was interrupted */
+    bool no_noise;                   /* without jitter and the like (ty_trial_disable_noise) */
+    uint32_t shard, n_shards;        /* rows i with i mod n_shards = shard; 0 of 1: all */
+    double seconds;                  /* of the whole plan */
+    struct ty_plan_own { /* the file as it stands; step_s 0: it is no layout of its own */
         double step_s, peak_B;
         bool fits, tight;
     } own;

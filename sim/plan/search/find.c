@@ -22,6 +22,7 @@
 #include "sim/plan/search/remedy.h"
 #include "sim/plan/search/row_text.h"
 #include "sim/plan/search/search.h"
+#include "sim/plan/search/sure.h"
 #include "sim/search/trial.h"
 #include "sim/sweep/inputs.h"
 #include "sim/sweep/sweep_line.h"
@@ -428,6 +429,7 @@ static int read_result(struct ty_plan_result *r, const struct ty_plan_options *o
         return rc;
     }
     a->no_noise = ty_trial_disable_noise(r->base, INFINITY);
+    r->source = source;
     rc = ty_plan_space(&r->space, r->base, &source, options->over, options->n_over, &r->arena, err);
     return rc < 0 ? rc : read_margin(options->margin, &r->space.margin, err);
 }
@@ -844,6 +846,9 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
         choose_best(a);
         rc = find_uneven(a, options, err);
         rc = rc < 0 ? rc : simulate_own(a, options, err);
+        if (rc == 0 && options->uncertain) {
+            rc = ty_plan_sure(a, options->jobs, options->stop, err);
+        }
         a->seconds = ty_wall_s() - t0;
     }
     uint32_t n_tight = 0;

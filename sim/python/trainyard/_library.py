@@ -97,7 +97,7 @@ class PlanOptions(Options):
                 ("resume", c_bool), ("stats", c_char_p), ("emit", c_char_p),
                 ("stop", POINTER(c_int)), ("stopped", POINTER(c_bool)), ("progress", c_void_p),
                 ("progress_arg", c_void_p), ("crew", c_void_p), ("within_s", c_double),
-                ("margin", c_char_p)]
+                ("margin", c_char_p), ("uncertain", c_bool)]
 
 
 class ScheduleOptions(Options):

@@ -118,7 +118,7 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
          over: Optional[Mapping[str, Any]] = None, objective: str = "time",
          sets: Settings = None, overlays: Overlays = (), jobs: int = 0, uneven: int = 0,
          meshes: int = 0, within_s: Optional[float] = None,
-         margin: Union[float, str] = 0.05) -> Layouts:
+         margin: Union[float, str] = 0.05, uncertain: bool = False) -> Layouts:
     """Searches the layouts that a run file leaves open for the best (docs/plan.md); Ctrl-C ends it.
 
     gpus        how many, or several; left out: those of the run file
@@ -127,6 +127,7 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
     uneven      layouts whose layers are then repartitioned unevenly
     meshes      cuts into stages on parts of the machine of different shape, then simulated
     within_s    after so many seconds the answer is the best so far
+    uncertain   also bands of the rows: report["uncertainty"]
     margin      share of the memory that rows leave free; those that fit with less are `tight`
 
     Raises Error with status 1 where no layout fits and leaves the margin free.
@@ -139,7 +140,7 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
             source=given.c, gpus=c.encode(",".join(str(n) for n in counts)) or None,
             over=values.pointer, n_over=values.n, objective=c.encode(objective), top=top,
             uneven=uneven, meshes=meshes, jobs=jobs, folder=c.encode(folder), stats=b"json",
-            margin=c.encode(str(margin)),
+            margin=c.encode(str(margin)), uncertain=uncertain,
             stop=stop.pointer, stopped=ctypes.pointer(stopped))
         alarm = threading.Timer(within_s, stop.set) if within_s is not None else None
         if alarm is not None:

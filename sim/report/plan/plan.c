@@ -188,6 +188,17 @@ static void plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_te
     put_rows(&j, "rows", best, best->row, best->n_rows);
     ty_json_real(&j, "margin", best->space.margin);
     put_rows(&j, "tight", best, best->tight, best->n_tight);
+    if (a->sure != NULL) {
+        ty_json_array(&j, "uncertainty");
+        ty_json_lines(&j);
+        for (uint32_t i = 0; i < best->n_rows; i++) {
+            ty_json_object(&j, NULL);
+            ty_json_whole(&j, "row", best->row[i].row + 1);
+            ty_band_members(&j, &a->sure[i].step, i > 0 ? &a->sure[i].gap : NULL);
+            ty_json_end(&j);
+        }
+        ty_json_end(&j);
+    }
     put_pareto(&j, a);
     if (a->uneven.dealt > 0) {
         put_uneven(&j, a);

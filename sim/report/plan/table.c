@@ -416,6 +416,27 @@ static void put_tight(struct ty_text *t, const struct ty_plan_answer *a)
     ty_arena_release(&arena);
 }
 
+/* Writes the bands of the rows, and which of them cannot be told from the first. */
+static void put_sure(struct ty_text *t, const struct ty_plan_answer *a)
+{
+    const struct ty_plan_result *r = &a->result[a->best];
+    uint32_t tied = 0;
+    char name[CELL];
+    if (a->sure == NULL) {
+        return;
+    }
+    ty_text_add(t, "\nhow sure: nine of ten steps lie between, and against that of row %u\n",
+                (unsigned)r->row[0].row + 1);
+    for (uint32_t i = 0; i < r->n_rows; i++) {
+        (void)ty_snprintf(name, sizeof(name), "%6u  ", (unsigned)r->row[i].row + 1);
+        ty_band_line(t, name, &a->sure[i].step, i > 0 ? &a->sure[i].gap : NULL);
+        tied += i > 0 && !ty_band_told_apart(&a->sure[i].gap);
+    }
+    ty_text_add(t, "not told apart from row %u (p > %g): %u of %u other rows\n",
+                (unsigned)r->row[0].row + 1, TY_SWEEP_TIED, (unsigned)tied,
+                (unsigned)r->n_rows - 1);
+}
+
 /* ---- unequal stages ---- */
 
 /* Writes the unequal stages that were found, as keys of a run file. */
@@ -458,6 +479,7 @@ static void put_reasons(struct ty_text *t, const struct ty_plan_answer *a)
     const struct ty_plan_result *best = &a->result[a->best];
     put_second(t, a);
     put_binding(t, &best->row[0]);
+    put_sure(t, a);
     put_tight(t, a);
     if (a->uneven.dealt > 0) {
         put_uneven(t, a);
