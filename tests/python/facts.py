@@ -86,6 +86,21 @@ def result():
     fact("a band around the step", low < band["step_time_s"] < high, band["uncertainty"])
 
 
+def handed_on():
+    r = trainyard.run(JOB, {"layout.tensor": 4})
+    fact("a copy is the same run", copy.copy(r) is r and copy.deepcopy([r])[0] is r)
+    again = pickle.loads(pickle.dumps(r))
+    figures = [{k: v for k, v in one.report.items() if k not in ("wall_s", "peak_rss_bytes")}
+               for one in (r, again)]
+    fact("a pickle is executed again, to the same figures", figures[0] == figures[1], again)
+    pair = trainyard.diff(JOB, {**JOB, "schedule": {"name": "gpipe"}})
+    fact("run files are compared as results are", pair == trainyard.diff(
+        trainyard.run(JOB), trainyard.run({**JOB, "schedule": {"name": "gpipe"}})), pair)
+    told = [x._repr_html_() for x in (r, trainyard.plan(JOB, over={"layout.zero": [0, 1]}), r.fleet(runs=2))]
+    fact("notebooks show runs, plans and weeks", "step time" in told[0] and all(
+        "<table" in text for text in told[1:]), told)
+
+
 def tasks():
     r = trainyard.run(JOB)
     t = r.tasks("all")
@@ -159,7 +174,7 @@ def tables():
     names = [r["name"] for r in records(trainyard.list("schedules"))]
     fact("catalogues", len(names) == len(set(names)) > 16 and names[:2] == ["gpipe", "1f1b"]
          and all(len(trainyard.list(r["name"])) > 0 for r in records(trainyard.list())
-                 if r["name"] not in ("keys", "schema", "layer"))
+                 if r["name"] not in ("keys", "schema", "layer", "ranks"))
          and "llama" in trainyard.preset("models", "llama-13b")
          and any(r["name"] == "layout.tensor" for r in records(trainyard.keys())), names)
     first = trainyard.init(gpus=16)
@@ -201,7 +216,16 @@ def errors():
     lacking = error(trainyard.run, {k: v for k, v in JOB.items() if k != "layout"}).places
     fact("of a key that is missing, too", [(p.file, p.line, p.key) for p in lacking]
          == [("<dict>", 0, "layout.global_batch")], lacking)
-    fact("a file that is not there", error(trainyard.run, "nowhere.yaml").status == 3)
+    gone = error(trainyard.run, "nowhere.yaml")
+    fact("a file that is not there is a FileNotFoundError, too, also in another process",
+         gone.status == 3 and all(isinstance(e, FileNotFoundError) for e in
+                                  (gone, pickle.loads(pickle.dumps(gone)))), repr(gone))
+    fact("so is that of a job to import", isinstance(error(
+        trainyard.import_job, "megatron", "nowhere.sh"), FileNotFoundError))
+    fact("other errors are not", not isinstance(wrong, FileNotFoundError))
+    profile = error(trainyard.import_job, "kineto", "nowhere.json")
+    fact("a profile makes no run file", profile.status == 2 and "trainyard import kineto" in
+         str(profile), profile)
     fact("a figure that is not there",
          error(trainyard.run(JOB).figure, "nope").status == 2)
     fact("a setting that is none", error(trainyard.run, JOB, ["nonsense"]).status == 2)
@@ -298,7 +322,7 @@ def memory():
 
 
 def main():
-    for part in (sources, result, tasks, tables, schedules, errors, interrupts, threads, memory):
+    for part in (sources, result, handed_on, tasks, tables, schedules, errors, interrupts, threads, memory):
         part()
 
 

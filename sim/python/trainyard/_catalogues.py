@@ -1,5 +1,6 @@
 """What a run file can name, and its keys; first run files; tables."""
 import ctypes
+import html
 import os
 import re
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
@@ -19,6 +20,15 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Any:
     return pd.DataFrame(list(rows))
 
 
+def table_html(rows: Any) -> str:
+    """A table as a notebook shows it, also without pandas."""
+    if hasattr(rows, "to_html"):
+        return str(rows.to_html(index=False))
+    cells = [[html.escape(str(name)) for name in (rows[0] if rows else ())]]
+    cells += [[html.escape(str(value)) for value in row.values()] for row in rows]
+    return "<table>" + "".join(f"<tr><td>{'</td><td>'.join(line)}</td></tr>" for line in cells) + "</table>"
+
+
 def catalogue(what: Optional[str]) -> List[Tuple[str, str]]:
     """(name, what it is) of each entry; what stands behind an empty line is no entry."""
     entries = c.call_text(c.lib.ty_list, c.encode(what), None).split("\n\n")[0].splitlines()
@@ -34,7 +44,7 @@ def listed(what: Optional[str] = None) -> Any:
     """
     if what is None:
         return table([{"name": name, "about": about} for name, about in catalogue(None)])
-    if what in ("keys", "schema", "layer"):
+    if what in ("keys", "schema", "layer", "ranks"):
         raise c.Error(f"list {what}: no table of names; trainyard.keys() is one", 2)
     found = [(name, re.fullmatch(r"(.*?)(?: \[([^\[]*)\])?", about))
              for name, about in catalogue(what)]
@@ -81,10 +91,13 @@ def import_job(form: str, *paths: c.PathLike, gpus: int = 0, cluster: Optional[s
     """
     if not 0 <= gpus < 2**32:
         raise ValueError(f"gpus: {gpus} is out of range; write a whole number from 0")
+    if form == "kineto":
+        raise c.Error("import kineto: a profile has no layout, so it makes no run file; "
+                      "`trainyard import kineto FILE` prints what it says of the kernels", 2)
     try:
         return importing.import_job(form, map(os.fspath, paths), gpus, cluster, settings(env))
     except importing.Refused as why:
-        raise c.Error(str(why), why.status) from None
+        raise c.error_of(str(why), why.status) from None
 
 
 def version() -> str:

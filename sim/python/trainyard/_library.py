@@ -4,6 +4,7 @@ Mirrors sim/trainyard.h. Structures are read and written by the library, so a te
 compiler has their members.
 """
 import ctypes
+import errno
 import os
 import pathlib
 import re
@@ -228,10 +229,23 @@ class Error(Exception):
     def __str__(self) -> str:
         return str(self.args[0])
 
+    def __reduce__(self) -> Any:
+        return error_of, self.args
+
     @property
     def places(self) -> List[Place]:
         return [Place(file or option, int(line or 0), int(column or 0), key, message)
                 for file, line, column, option, key, message in _PLACE.findall(str(self))]
+
+
+class Missing(Error, FileNotFoundError):
+    """A file that is not there: an Error, and a FileNotFoundError as Python's own functions raise."""
+
+
+def error_of(text: str, status: int) -> Error:
+    """The Error of a text, of the kind that it has in Python."""
+    gone = text.rstrip().endswith(f"({os.strerror(errno.ENOENT)})")
+    return Missing(text, status) if gone else Error(text, status)
 
 
 def _find() -> str:
@@ -282,7 +296,7 @@ def call(function: Any, *arguments: Any) -> None:
     err = lib.ty_err_new()
     try:
         if function(*arguments, err) < 0:
-            raise Error(lib.ty_err_text(err).decode(), lib.ty_err_exit_status(err))
+            raise error_of(lib.ty_err_text(err).decode(), lib.ty_err_exit_status(err))
     finally:
         lib.ty_err_free(err)
 

@@ -9,7 +9,7 @@ import warnings
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _library as c
-from ._catalogues import table
+from ._catalogues import table, table_html
 from ._source import Overlays, Settings, Source, SourceLike, alternatives, value_text
 
 # Columns of a sweep that are texts, whatever they look like.
@@ -112,6 +112,10 @@ class Layouts(NamedTuple):
     exact: bool
     stopped: bool
     report: Dict[str, Any]
+
+    def _repr_html_(self) -> str:
+        proof = "no layout of the space is faster" if self.exact else "the search was not finished"
+        return f"<p>{self.report['space']:,} layouts; {proof}</p>{table_html(self.rows)}"
 
 
 def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, top: int = 10,

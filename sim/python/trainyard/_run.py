@@ -1,9 +1,10 @@
 """One run: executed, asked, drawn."""
 import ctypes
+import html
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 try:
     import numpy as np
@@ -12,7 +13,7 @@ except ImportError as why:
                       "as with apt-get install python3-numpy") from why
 
 from . import _library as c
-from ._catalogues import catalogue, table
+from ._catalogues import catalogue, table, table_html
 from ._source import Overlays, Settings, Source, SourceLike
 
 if TYPE_CHECKING:
@@ -150,6 +151,10 @@ class Planned:
     def __str__(self) -> str:
         return self.check()
 
+    def _repr_html_(self) -> str:
+        """In a notebook: what `print` shows, in columns."""
+        return f"<pre>{html.escape(str(self))}</pre>"
+
     def __repr__(self) -> str:
         return f"<trainyard.Planned {self.name}: {'fits' if self.fits else 'does not fit'}>"
 
@@ -157,12 +162,14 @@ class Planned:
 class Result(Planned):
     """An executed run. Times are seconds, sizes bytes, ratios 0..1; `print` shows its report.
 
-    It may be made on any thread, and several at once; each is used by one thread at a time.
+    It may be made on any thread, and several at once; each is used by one thread at a time. A copy
+    is the same object. A pickle holds what the run was made from, and executes it again when loaded.
     """
 
     def __init__(self, given: Source, engine: Optional[str], threads: int,
                  uncertain: bool) -> None:
         super().__init__(given, c.lib.ty_run_new)
+        self._made = (given.made, engine, threads, uncertain)
         self._stop = c.Stop()
         options = c.ExecuteOptions(engine=c.encode(engine), threads=threads,
                                    stop=self._stop.pointer)
@@ -170,6 +177,16 @@ class Result(Planned):
         if uncertain:
             self._watch(c.call, c.lib.ty_run_uncertain, self._run.pointer, ctypes.byref(given.c))
         self._report: Optional[Dict[str, Any]] = None
+
+    def __reduce__(self) -> Any:
+        given, *options = self._made
+        return _again, (given, options)
+
+    def __copy__(self) -> "Result":
+        return self
+
+    def __deepcopy__(self, _: Any) -> "Result":
+        return self
 
     def _watch(self, function: Any, *arguments: Any) -> Any:
         """What function(*arguments) returns, which executes: Ctrl-C ends it."""
@@ -305,6 +322,11 @@ class Result(Planned):
                 f"MFU {100 * self.mfu:.1f} %>")
 
 
+def _again(given: Any, options: Any) -> Result:
+    """The run that a pickle holds."""
+    return Result(Source(*given), *options)
+
+
 def run(source: SourceLike, sets: Settings = None, overlays: Overlays = (), *,
         engine: Optional[str] = None, threads: int = 0, uncertain: bool = False) -> Result:
     """Executes a run file: a path, its text (with a line end in it), or a dictionary of sections.
@@ -328,18 +350,20 @@ def check(source: SourceLike, sets: Settings = None, overlays: Overlays = ()) ->
     return Planned(Source(source, sets, overlays), c.lib.ty_run_outline)
 
 
-def diff(*results: Result) -> Dict[str, Any]:
+def diff(*runs: Union[Result, SourceLike]) -> Dict[str, Any]:
     """Two to eight runs, the others against the first: keys that differ, where the time of a step
-    goes in each (seconds), what operations take (docs/diff.md)."""
-    return dict(json.loads(_diff(results, "json")))
+    goes in each (seconds), what operations take (docs/diff.md). A run is a Result, or a run file as
+    `run` takes it, which is executed."""
+    return dict(json.loads(_diff(runs, "json")))
 
 
-def diff_text(*results: Result) -> str:
+def diff_text(*runs: Union[Result, SourceLike]) -> str:
     """The same for people."""
-    return _diff(results, "table")
+    return _diff(runs, "table")
 
 
-def _diff(results: Sequence[Result], form: str) -> str:
+def _diff(given: Sequence[Union[Result, SourceLike]], form: str) -> str:
+    results = [one if isinstance(one, Result) else run(one) for one in given]
     runs = (c.ShownRun * len(results))(*[c.ShownRun(run=r._run.pointer, name=c.encode(r.name))
                                          for r in results])
     return c.call_text(c.lib.ty_diff_report, runs, len(results), c.encode(form))
@@ -363,6 +387,9 @@ class Weeks(NamedTuple):
     sizes: Any
     worth: Any
     report: Dict[str, Any]
+
+    def _repr_html_(self) -> str:
+        return f"<p>goodput {100 * self.goodput:.2f} %</p>{table_html(self.causes)}"
 
 
 def _weeks(run: c.Owned, days: float, runs: int) -> Weeks:

@@ -85,6 +85,7 @@ class Source:
 
     def __init__(self, source: SourceLike, sets: Settings = None, overlays: Overlays = ()) -> None:
         self.text: Optional[str] = None
+        self.made = (source, sets, overlays)  # what another Source of the same is made from
         if isinstance(source, Mapping):
             self.name, self.text = "<dict>", run_file_text(source)
         elif isinstance(source, str) and "\n" in source:
