@@ -226,11 +226,13 @@ static void busiest(const struct ty_run *run, const struct ty_class_use *c, stru
     ty_text_add(t, "\n");
 }
 
-int ty_report_links_table(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+int ty_report_links_table(const struct ty_run *run, struct ty_text *t, double *full_s,
+                          struct ty_err *err)
 {
     struct ty_class_use use[TY_N_LINK_CLASSES];
     const int rc = ty_run_link_use(run, use, err);
     bool any = false;
+    *full_s = 0;
     for (uint32_t c = 0; rc == 0 && c < TY_N_LINK_CLASSES; c++) {
         char bytes[64], mean[32], peak[32];
         if (use[c].n_used == 0) {
@@ -242,6 +244,7 @@ int ty_report_links_table(const struct ty_run *run, struct ty_text *t, struct ty
         }
         ty_text_add(t, "  %s", ty_link_class_title((enum ty_link_class)c));
         any = true;
+        *full_s = use[c].full_s > *full_s ? use[c].full_s : *full_s;
         ty_text_pad(t, 22);
         ty_text_add(t, "%12s   mean %8s   peak %8s   busiest: ",
                     ty_words_bytes(use[c].bytes, bytes, sizeof(bytes)),

@@ -34,8 +34,9 @@ uint32_t ty_run_n_links(const struct ty_run *run);
 /* By class: out[TY_N_LINK_CLASSES]. 0, TY_ENOMEM, or as ty_link_load_init. */
 int ty_run_link_use(const struct ty_run *run, struct ty_class_use *out, struct ty_err *err);
 
-/* Sections of the two reports. */
-int ty_report_links_table(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+/* Sections of the two reports. *full_s: how long the link was full that was so for longest. */
+int ty_report_links_table(const struct ty_run *run, struct ty_text *text, double *full_s,
+                          struct ty_err *err);
 int ty_report_links_json(const struct ty_run *run, struct ty_json *json, struct ty_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* table.c - `run --stats table` and the head of `check`: for people. */
 #include "sim/report/table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "sim/report/links.h"
 #include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
+#include "sim/search/trial.h"
 
 #define COLUMN           22 /* where values begin */
 #define EXCEPTIONS_SHOWN 6u
@@ -286,10 +288,39 @@ static void sharing(const struct ty_run *run, struct ty_text *t)
     ty_text_add(t, "\n");
 }
 
+/* Times that differ by a part in 10^9 end every tie, and change nothing else. */
+#define TIES_JITTER 1e-9
+#define TIES_TASKS  100e3 /* a run of more is not executed again; less takes some 10 ms */
+#define TIES_FULL   0.1   /* of the step that a link has to be full, or ties decide little */
+#define TIES_SHARE  0.01  /* of the step, from which on it is worth a remark */
+
+/* Ranks that start together share links as long as they stay in step. Where a step depends on that,
+ * a remark says how long it takes when they do not. */
+static void ties(const struct ty_run *run, double step_s, double full_s, struct ty_text *t)
+{
+    struct ty_config config = ty_trial_config(run);
+    const bool noisy =
+        config.run.jitter > 0 || config.run.gpu_spread > 0 || config.run.slow_hosts > 0;
+    double other_s;
+    if (run->sharing != TY_SHARING_SIMULATED || full_s < TIES_FULL * step_s || noisy ||
+        config.workload.job != NULL || (double)ty_run_n_tasks(run) > TIES_TASKS) {
+        return;
+    }
+    config.run.jitter = TIES_JITTER;
+    if (ty_trial_step(&config, &other_s) == 0 && fabs(other_s / step_s - 1) > TIES_SHARE) {
+        char words[64];
+        ty_text_add(t,
+                    "ties decide: with compute times that differ by 1e-9 (--set run.jitter=1e-9) a "
+                    "step takes %s, %+.1f %%\n",
+                    ty_words_seconds(other_s, words, sizeof(words)), 100 * (other_s / step_s - 1));
+    }
+}
+
 int ty_report_step(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct ty_figures f;
     char tasks[64], wall[64], rss[64];
+    double full_s;
     ty_run_figures(run, &f);
     ty_report_head(run, t);
     figures(&f, t);
@@ -302,7 +333,7 @@ int ty_report_step(const struct ty_run *run, struct ty_text *t, struct ty_err *e
         ty_report_memory(run, t);
     }
     traffic(&f, t);
-    rc = ty_report_links_table(run, t, err);
+    rc = ty_report_links_table(run, t, &full_s, err);
     if (rc < 0) {
         return rc;
     }
@@ -321,6 +352,7 @@ int ty_report_step(const struct ty_run *run, struct ty_text *t, struct ty_err *e
                     (unsigned)run->all.program->n_ranks);
     }
     sharing(run, t);
+    ties(run, f.step_s, full_s, t);
     return 0;
 }
 
