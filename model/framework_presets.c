@@ -219,6 +219,14 @@ static const char deepseek[] =
     "norm_speed: 2                    # guess 30 %: as megatron-lm\n"
     "layer_floor: 0.3 ms              # guess 40 %: as megatron-lm\n";
 
+/* DeepSeek-AI 2024 (arXiv 2405.04434), section 3.1.3; what it leaves open is as in DeepSeek-V3. */
+static const char deepseek_v2[] =
+    "preset: deepseek-v2\n"
+    "moment_dtype: fp32               # guess: what others keep\n"
+    "fp8_cache: false                 # bf16 training\n"
+    "dispatcher: alltoall             # the expert-parallel all-to-all ...\n"
+    "shared_overlap: true             # ... with shared experts beside it\n";
+
 static const char ddp[] =
     "preset: ddp\n"
     "grad_dtype: model                # autograd's gradients have the type of the weights\n"
@@ -281,6 +289,11 @@ const struct ty_preset ty_framework_presets[] = {
      .summary = "DeepSeek-V3's own: fp8 in blocks, tokens by DeepEP, passes over each other",
      .source = "arXiv 2412.19437, section 3; deepseek-ai/DeepEP, DeepGEMM, profile-data",
      .text = deepseek},
+    {.name = "deepseek-v2",
+     .base = "deepseek",
+     .summary = "DeepSeek-V2's: bf16, shared experts beside the all-to-all",
+     .source = "arXiv 2405.04434, section 3.1.3",
+     .text = deepseek_v2},
     {.name = "ddp",
      .summary = "PyTorch DistributedDataParallel",
      .source = "pytorch/pytorch torch/nn/parallel/distributed.py",

@@ -29,6 +29,7 @@ KNOWN = {  # where else a name may stand
     "pipedream-2bw": ["model/lower/lower.c"],  # what a message names in place of pipedream
     "dgx-h100": ["sim/search/init.c"],  # defaults of init
     "llama3-8b": ["sim/search/init.c"],
+    "deepseek-v2": ["model/framework_presets.c"],  # the framework of the same name
     "dbrx": ["model/huggingface_families.c"],  # a family of the same name
 }
 WORD = re.compile(r'"[^"\n]+"|\bty_\w+')
