@@ -157,6 +157,18 @@ static void put_table(const struct table *t, struct ty_text *text)
     }
 }
 
+/* A framework that reduces whole gradients although ZeRO shards states. X: bytes of gradients. */
+static void put_all_reduced(const struct ty_layout *layout, struct ty_text *text)
+{
+    if ((layout->zero == 1 || layout->zero == 2) && !layout->framework.reduce_scatter &&
+        ty_layout_alike(layout) > 1) {
+        ty_text_add(text,
+                    "%s all-reduces gradients at ZeRO-%u (framework.reduce_scatter false): 3 X of "
+                    "data-parallel traffic, where a reduce-scatter and the gather make it 2 X\n",
+                    layout->framework.preset, (unsigned)layout->zero);
+    }
+}
+
 /* The table of one job. */
 static int describe_job(const struct ty_run *run, struct ty_text *out, struct ty_err *err)
 {
@@ -174,6 +186,7 @@ static int describe_job(const struct ty_run *run, struct ty_text *out, struct ty
     }
     if (rc == 0) {
         put_table(&t, out);
+        put_all_reduced(&run->config->layout, out);
     }
     return rc;
 }
