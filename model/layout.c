@@ -344,6 +344,13 @@ static const struct ty_word summa_words[] = {
     ROW(key_, UINT, .min = 1, .max = (max_), .fallback = (fallback_), .searched = true,            \
         .doc = (doc_))
 
+static const struct ty_word bits_words[] = {
+    {"16", 0, "as they were made"},
+    {"8", 8, "a scale and a zero for 256 of them (GACT, Liu et al. 2022)"},
+    {"4", 4, "the same (ActNN, Chen et al. 2021)"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_field ty_layout_fields[] = {
     COUNT(tensor, 65536, "1", "ranks that share every matrix product"),
     ROW(tensor_scheme, WORD, .late = true, .words = ty_scheme_words, .fallback = "1d",
@@ -402,6 +409,10 @@ const struct ty_field ty_layout_fields[] = {
         .example = "[1, 1, 2]",
         .doc = "replicas of each pipeline stage, where they differ: they share the sequences that "
                "layout.micro_batch is for each replica of the first; auto: layout.data"),
+    ROW(activation_bits, WORD, .words = bits_words, .fallback = "16",
+        .doc =
+            "bits in which activations of layers wait for the backward pass; fewer than 16 cost a "
+            "cast after the forward and one before the backward of each operator"),
     ROW(recompute_layers, COUNTS, .late = true, .max = 10000, .words = recompute_words,
         .fallback = "auto", .blank = "auto", .example = "[4, 2] or [full:2+selective:3, 4]",
         .doc = "how many of the first layers of each virtual stage layout.recompute is for, or of "

@@ -90,7 +90,8 @@ struct ty_layout {
     uint32_t context_inner;             /* hybrid: neighbours that scatter heads; 0: auto */
     uint32_t micro_batch, global_batch; /* sequences */
     bool sequence_parallel;
-    uint32_t zero;  /* 0..3 */
+    uint32_t zero;       /* 0..3 */
+    int activation_bits; /* of activations that are kept; 0: 16 */
     uint32_t shard; /* data ranks that share states, side by side; 0: all. See ty_layout_shards */
     uint32_t recompute; /* enum ty_recompute: bits */
     struct ty_word_list order;

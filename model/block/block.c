@@ -1,6 +1,7 @@
 /* block.c - the units of a model, as lists of operators: embedding, layers, head. */
 #include "model/block/block.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "model/block/maker.h"
@@ -351,6 +352,35 @@ static bool comes_back(const struct ty_unit_ops *unit, const struct ty_saved *x)
     return (maker->again >> x->kernel & 1u) != 0 && (maker->drops || user->again != 0);
 }
 
+/* Activations of a layer that are kept are cast to a few bits behind the operator that makes them,
+ * and back before the backward needs them: those of one operator at a time. */
+static void compress(struct ty_block_maker *b)
+{
+    const int bits = b->layout->activation_bits;
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype), by = TY_GROUP_BYTES(bits) / e;
+    double elements[TY_UNIT_OPS] = {0}, most = 0;
+    for (uint32_t i = 0; i < b->out->n_saved; i++) {
+        struct ty_saved *x = &b->out->saved[i];
+        const bool first = x->made != TY_INPUT && !ty_op_has_parts(&b->out->op[x->made]);
+        double *at = &elements[first ? x->made : x->used];
+        if (x->life == TY_LIFE_KEPT &&
+            strstr(x->name, "mask") == NULL) { /* masks have no 16 bits */
+            *at += x->bytes / e;
+            most = fmax(most, *at * e);
+            x->bytes *= by;
+            x->routed *= by;
+        }
+    }
+    for (uint32_t i = 0; i < b->out->n; i++) {
+        if (elements[i] > 0) {
+            ty_block_elementwise(b, &b->out->op[i], TY_OPERATOR_CAST,
+                                 bits == 8 ? TY_CAST_8BIT : TY_CAST_4BIT, elements[i]);
+            b->out->op[i].kernel[b->out->op[i].n_kernels - 1].gradients = 1;
+        }
+    }
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_NONE, "activations in 16 bits again", most);
+}
+
 /* What kinds of parallelism do to the operators of a finished list, and what that gives up. */
 static void transform(struct ty_block_maker *b, const struct ty_parallel *const *kinds)
 {
@@ -363,6 +393,9 @@ static void transform(struct ty_block_maker *b, const struct ty_parallel *const 
     for (uint32_t i = 0; i < unit->n_saved; i++) {
         struct ty_saved *x = &unit->saved[i];
         x->life = comes_back(unit, x) ? TY_LIFE_RECOMPUTED : x->life;
+    }
+    if (b->layout->activation_bits > 0 && ty_unit_is_layer(b->kind)) {
+        compress(b);
     }
 }
 

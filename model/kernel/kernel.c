@@ -565,7 +565,9 @@ static struct traffic cast(const struct ty_gpu *gpu, const struct ty_kernel *ker
                             [TY_CAST_BOTH] = e + 2 * TY_FP8_B,
                             [TY_CAST_TRANSPOSE] = 2 * TY_FP8_B,
                             [TY_CAST_DEQUANTIZE] = TY_FP8_B + e,
-                            [TY_CAST_AMAX] = e};
+                            [TY_CAST_AMAX] = e,
+                            [TY_CAST_8BIT] = e + TY_GROUP_BYTES(8),
+                            [TY_CAST_4BIT] = e + TY_GROUP_BYTES(4)};
     const double times = backward ? kernel->gradients : 1;
     struct traffic traffic = streamed(times * bytes[kernel->variant], gpu->activation_efficiency);
     traffic.kernels = times > 0; /* of weights nothing is cast going backward */

@@ -35,6 +35,10 @@ enum ty_direction {
 /* Bytes of an element in fp8, with a 32-bit scale for each 128 (DeepSeek-V3, section 3.3.2). */
 #define TY_FP8_B (1 + 4 / 128.0)
 
+/* Bytes of an element in so many bits, with a 16-bit scale and zero for each 256 (Chen et al. 2021,
+ * ActNN: groups of 256). */
+#define TY_GROUP_BYTES(bits) ((bits) / 8.0 + 4 / 256.0)
+
 /* rows x in, times in x out. */
 struct ty_matmul {
     double rows, in, out;

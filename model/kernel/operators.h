@@ -80,7 +80,9 @@ enum ty_cast_kernel {
     TY_CAST_BOTH,       /* the same, and written a second time for products that sum over rows */
     TY_CAST_TRANSPOSE,  /* fp8 read and written anew, for such products */
     TY_CAST_DEQUANTIZE, /* fp8 read, 16 bit written */
-    TY_CAST_AMAX        /* 16 bit read for its largest value */
+    TY_CAST_AMAX,       /* 16 bit read for its largest value */
+    TY_CAST_8BIT,       /* 16 bit read, 8 written for the backward, which does the reverse */
+    TY_CAST_4BIT        /* the same of 4 bits */
 };
 
 /* What two kernels must have in common for one to stand for the other. */

@@ -118,8 +118,15 @@ static int check_set(const struct ty_layout *layout, uint32_t set, const struct 
 static int check(const struct ty_layout *layout, const struct ty_section *section,
                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
+    const bool narrow = arch->dtype == TY_DTYPE_FP8;
     int rc = 0;
     (void)gpus;
+    if (layout->activation_bits > 0 && (narrow || ty_layout_is_mesh(layout))) {
+        rc = ty_check_fail(section, "activation_bits", err, "%d: %s; write 16",
+                           layout->activation_bits,
+                           narrow ? "fp8 training keeps 8 bits already (model.dtype)"
+                                  : "not on a grid of tensor ranks (layout.tensor_scheme)");
+    }
     for (uint32_t i = 0; i < layout->n_modes; i++) {
         rc = ty_check_first(rc, check_set(layout, layout->mode[i], section, arch, err));
     }

@@ -88,6 +88,45 @@ static double sum_of(const struct model_case *c, enum ty_unit_kind unit, enum ty
     return ty_tensors_sum(&tensors, unit, life);
 }
 
+static double layer_s(const struct model_case *c, bool forward)
+{
+    struct ty_units units;
+    struct ty_unit_costs costs;
+    double sum = 0;
+    ty_units_make(&units, &c->arch, &c->layout);
+    ty_unit_price(&units.kind[TY_UNIT_LAYER], &c->layout, &c->cluster.gpu, &costs);
+    for (uint32_t i = 0; i < units.kind[TY_UNIT_LAYER].n; i++) {
+        sum += forward ? costs.op[i].forward.seconds : costs.op[i].dgrad.seconds;
+    }
+    return sum;
+}
+
+/* Of 2 B an element bits / 8 and 4 B for each 256 stay; that much is written beside 2 B read behind
+ * each of six operators, and the reverse going backward. */
+TEST(activations_in_few_bits_are_smaller_and_cost_a_cast_each_way)
+{
+    for (int bits = 4; bits <= 8; bits += 4) {
+        struct model_case c;
+        model_case(&c, 1, "llama-7b", "", "{global_batch: 8}");
+        const double each = bits / 8.0 + 4 / 256.0, wide = sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT);
+        const double forward = layer_s(&c, true), backward = layer_s(&c, false);
+        const double head = sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT);
+        const double casts = wide / 2 * (2 + each) / (0.49 * 2039e9) + 6 * 2e-6;
+        c.layout.activation_bits = bits;
+        assert_near(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT), wide * each / 2, 1e-12);
+        ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT), head);
+        assert_near(layer_s(&c, true) - forward, casts, 1e-9);
+        assert_near(layer_s(&c, false) - backward, casts, 1e-9);
+        c.arch.dropout = 0.1; /* masks stay bytes */
+        const double masks = 2.0 * 2048 * 4096;
+        c.layout.activation_bits = 0;
+        const double with = sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT);
+        c.layout.activation_bits = bits;
+        ck_assert_double_ge(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT), masks);
+        ck_assert_double_lt(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT), with);
+    }
+}
+
 static double activations(const char *preset, const char *model, const char *layout)
 {
     struct model_case c;
