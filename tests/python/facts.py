@@ -261,8 +261,8 @@ threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     if sys.argv[1] == "plan":
         trainyard.plan(job, over={"schedule.name": "all"})
-    elif sys.argv[1] == "run":  # collectives message by message
-        trainyard.run({**job, "run": {"detail": "steps", "jitter": "3 %", "steps": 4}},
+    elif sys.argv[1] == "run":  # collectives message by message; durations take seconds to draw
+        trainyard.run({**job, "run": {"detail": "steps", "jitter": "3 %", "steps": 40}},
                       {"layout.tensor": 8, "layout.pipeline": 8})
     else:
         trainyard.sweep(job, {"run.seed": range(20000)},

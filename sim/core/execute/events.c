@@ -753,6 +753,9 @@ static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *e
     if (ty_events_prepare(q, arena) < 0) {
         return ty_fail_memory(err);
     }
+    if (ty_progress_ends(&q->timeline->progress)) {
+        return ty_progress_stopped(err);
+    }
     const uint32_t lanes = q->p->n_ranks * q->n_lanes;
     for (uint32_t lane = 0; lane < lanes; lane++) {
         q->lane[lane].blocked = TY_NO_EVENT;

@@ -163,7 +163,8 @@ static void draw_op(const struct ty_events *q, const struct ty_kind *kind, const
     }
 }
 
-/* Durations that vary, into the column of the timeline. Operations of a layer share factors. */
+/* Durations that vary, into the column of the timeline. Operations of a layer share factors. It ends
+ * early where somebody stops the run, which its caller has to look at. */
 static int draw_durations(struct ty_events *q, struct ty_arena *arena)
 {
     const struct ty_program *p = q->p;
@@ -174,7 +175,7 @@ static int draw_durations(struct ty_events *q, struct ty_arena *arena)
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         const struct ty_gang *gang = &p->gangs[g];
         ty_ps *dur = q->timeline->dur + gang->first_task;
-        for (uint32_t i = 0; i < gang->n_passes; i++) {
+        for (uint32_t i = 0; i < gang->n_passes && !ty_progress_ends(&q->timeline->progress); i++) {
             const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
             const struct ty_op *ops = ty_pass_ops(p, pass);
             uint32_t drawn = UINT32_MAX; /* layer */

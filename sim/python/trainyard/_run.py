@@ -408,6 +408,7 @@ def fleet(source: SourceLike, sets: Settings = None, overlays: Overlays = (), *,
     `runs` trainings of `days` are played; 0: 100 of 365.
     """
     planned = Planned(Source(source, sets, overlays), c.lib.ty_run_outline)
-    c.call(c.lib.ty_run_execute, planned._run.pointer,
-           ctypes.byref(c.ExecuteOptions(figures=True)))
+    stop = c.Stop()
+    stop.watch(c.call, c.lib.ty_run_execute, planned._run.pointer,
+               ctypes.byref(c.ExecuteOptions(figures=True, stop=stop.pointer)))
     return _weeks(planned._run, days, runs)
