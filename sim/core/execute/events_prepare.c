@@ -163,8 +163,8 @@ static void draw_op(const struct ty_events *q, const struct ty_kind *kind, const
     }
 }
 
-/* Durations that vary, into the column of the timeline. Operations of a layer share factors. It ends
- * early where somebody stops the run, which its caller has to look at. */
+/* Durations that vary, into the column of the timeline. Operations of a layer share factors. It
+ * ends early where somebody stops the run, which its caller has to look at. */
 static int draw_durations(struct ty_events *q, struct ty_arena *arena)
 {
     const struct ty_program *p = q->p;
