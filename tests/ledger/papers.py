@@ -36,7 +36,7 @@ SEQUENCE, VOCABULARY = 2048, 51200
 GPT = ("attention: fused-softmax, bias: true, tied: true, dropout: 0.1, positions: 2048, "
        "dtype: fp16")
 SC21_STACK = ("preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false, "
-              "layer_floor: 1.05 ms")
+              "overlap_p2p: false, layer_floor: 1.05 ms")
 SC21_LIMIT = 13.0  # percent
 
 
@@ -128,6 +128,28 @@ def interleaving(context):
         [[batch, f"{plain:.2f} s", f"{chunked:.2f} s", percent(gain, True),
           f"{100 * 11 / (batch + 11):.1f} %, {100 * 11 / (2 * batch + 11):.1f} %"]
          for batch, plain, chunked, gain in zip(batches, steps[::2], steps[1::2], gains)]))
+
+
+# ---- Narayanan et al. 2021, scatter/gather ----
+
+
+def scatter_gather(context):
+    """The same model, whose interleaved messages block, as they did until 2023, or overlap."""
+    base = datasets.base("preset: dgx-a100-80g", GPT, "", SC21_STACK)
+    cases = [(chunks, overlap) for overlap in ("false", "auto") for chunks in (2, 4)]
+    results = tables.sweep(context.binary, base, [
+        {**gpt_keys(96, 12288, 96, 8, 12, 96, 60, 1, chunks), "framework.overlap_p2p": overlap,
+         "framework.scatter_gather_p2p": parts}
+        for chunks, overlap in cases for parts in ("false", "true")])
+    steps = [float(result["step_time_s"]) for result in results]
+    gains = [100 * (whole / parts - 1) for whole, parts in zip(steps[::2], steps[1::2])]
+    context.claim("messages that block gain 3 to 11 %", 3 < gains[0] < gains[1] < 11)
+    context.claim("those that overlap gain less than 1 %", max(gains[2:]) < 1)
+    context.page("scatter gather", table(
+        ["messages", "chunks", "whole", "scattered and gathered", "throughput gained"],
+        [["block" if overlap == "false" else "overlap", chunks, f"{whole:.2f} s", f"{parts:.2f} s",
+          percent(gain, True)] for (chunks, overlap), whole, parts, gain
+         in zip(cases, steps[::2], steps[1::2], gains)]))
 
 
 # ---- Chowdhery et al. 2022 (PaLM), MFU ----
@@ -228,7 +250,7 @@ def conclusions(context):
 
 # ---- the page ----
 
-PARTS = [table_1, table_5, interleaving, palm, zero, conclusions]
+PARTS = [table_1, table_5, interleaving, scatter_gather, palm, zero, conclusions]
 
 
 class Context:
