@@ -15,7 +15,8 @@
 
 #define NOBODY UINT32_MAX
 #define LABEL  12u  /* characters before the first GPU of a row */
-#define WIDTH  88u  /* characters of the GPUs in a row, at most */
+#define WIDTH  10   /* of a cell */
+#define ROW    8u   /* GPUs side by side */
 #define DRAWN  256u /* GPUs in a picture, but for those that share a node with one of them */
 
 /* Behind the axes of the grid of ranks those of the grid of experts. */
@@ -151,20 +152,22 @@ static int select_ranks(struct places *p, const struct ty_run *run, const char *
 
 /* ---- table ---- */
 
-/* The first members of the first group, and the last. */
+/* The first two members of the first group, and the last. */
 static void put_members(struct ty_text *t, const struct places *p, int a)
 {
-    uint32_t seen = 0, last = 0;
+    uint32_t member[3], seen = 0;
     for (uint32_t r = 0; r < p->n; r++) {
         if (p->seat[r].group[a] == 0) {
-            last = r;
-            if (++seen <= 4) {
-                ty_text_add(t, "%s%u", seen > 1 ? ", " : "", (unsigned)r);
-            }
+            member[seen < 2 ? seen : 2] = r;
+            seen++;
         }
     }
-    if (seen > 4) {
-        ty_text_add(t, seen > 5 ? " .. %u" : ", %u", (unsigned)last);
+    for (uint32_t i = 0; i < seen && i < 3; i++) {
+        ty_text_add(t, "%s%u",
+                    i == 0               ? ""
+                    : i < 2 || seen == 3 ? ", "
+                                         : " .. ",
+                    (unsigned)member[i]);
     }
     ty_text_add(t, "\n");
 }
@@ -193,7 +196,7 @@ static void put_head(struct ty_text *t, const struct places *p)
 }
 
 /* "3.1"; a dot where the rank is not shown, a dash where there is none. */
-static void put_cell(struct ty_text *t, uint32_t width, const struct places *p, int row, uint32_t r)
+static void put_cell(struct ty_text *t, const struct places *p, int row, uint32_t r)
 {
     char cell[40] = "-";
     if (r != NOBODY && !p->selected[r]) {
@@ -206,28 +209,16 @@ static void put_cell(struct ty_text *t, uint32_t width, const struct places *p, 
                        (unsigned)(s->group[row] == NOBODY ? s->place[row] : s->group[row]),
                        (unsigned)s->place[row]);
     }
-    ty_text_add(t, "%*s", (int)width, cell);
-}
-
-/* Of the widest cell there can be. */
-static uint32_t column_width(const struct places *p)
-{
-    uint32_t width = 8;
-    for (int a = 0; a < p->n_axes; a++) {
-        const int n = snprintf(NULL, 0, "  %u.%u", (unsigned)p->groups[a], (unsigned)p->size[a]);
-        width = p->size[a] > 1 && (uint32_t)n > width ? (uint32_t)n : width;
-    }
-    return width;
+    ty_text_add(t, "%*s", WIDTH, cell);
 }
 
 static void put_node(struct ty_text *t, const struct places *p, uint32_t node)
 {
-    const uint32_t width = column_width(p), at_once = WIDTH / width >= 8 ? 8 : 4;
-    for (uint32_t from = 0; from < p->per_node; from += at_once) {
-        const uint32_t to = from + at_once < p->per_node ? from + at_once : p->per_node;
+    for (uint32_t from = 0; from < p->per_node; from += ROW) {
+        const uint32_t to = from + ROW < p->per_node ? from + ROW : p->per_node;
         ty_text_add(t, "\nnode %-*u", (int)LABEL - 5, (unsigned)node);
         for (uint32_t g = from; g < to; g++) {
-            ty_text_add(t, "%*s%2u", (int)width - 2, "GPU", (unsigned)g);
+            ty_text_add(t, "%*s%2u", WIDTH - 2, "GPU", (unsigned)g);
         }
         for (int a = -1; a < p->n_axes; a++) {
             if (a >= 0 && p->size[a] == 1) {
@@ -235,7 +226,7 @@ static void put_node(struct ty_text *t, const struct places *p, uint32_t node)
             }
             ty_text_add(t, "\n  %-*s", (int)LABEL - 2, a < 0 ? "rank" : names[a]);
             for (uint32_t g = from; g < to; g++) {
-                put_cell(t, width, p, a, rank_at(p, node, g));
+                put_cell(t, p, a, rank_at(p, node, g));
             }
         }
         ty_text_add(t, "\n");
@@ -250,27 +241,23 @@ struct apart {
 /* Whether all ranks of a node are equally far from those of the node before. */
 static bool continues(const struct places *p, uint32_t node, struct apart *by)
 {
-    bool any = false;
-    for (uint32_t g = 0; g < p->per_node; g++) {
+    bool any = false, alike = true;
+    for (uint32_t g = 0; g < p->per_node && alike; g++) {
         const uint32_t r = rank_at(p, node, g), q = rank_at(p, node - 1, g);
         struct apart d = {.rank = (int64_t)r - q};
         if (r == NOBODY || q == NOBODY) {
-            if (r != q) {
-                return false;
-            }
+            alike = r == q;
             continue;
         }
         for (int a = 0; a < p->n_axes; a++) {
             d.group[a] = (int64_t)p->seat[r].group[a] - p->seat[q].group[a];
             d.place[a] = (int64_t)p->seat[r].place[a] - p->seat[q].place[a];
         }
-        if (any && memcmp(&d, by, sizeof(d)) != 0) {
-            return false;
-        }
+        alike = !any || memcmp(&d, by, sizeof(d)) == 0;
         *by = d;
         any = true;
     }
-    return any;
+    return alike && any;
 }
 
 /* The nodes behind `first` that go on as the one after it does. Returns the last. */
