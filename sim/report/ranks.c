@@ -3,14 +3,13 @@
  * Along every axis of the layout a rank has a place in a group. Groups of an axis are numbered by
  * their lowest rank, as frameworks do that list them in the order of ranks. Nodes that repeat the
  * node before them, counted on, take one line. */
-#include "sim/report/ranks.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "model/parallel.h"
 #include "sim/base/compiler.h"
 #include "sim/cli_api.h"
+#include "sim/report/table.h"
 #include "sim/run/select.h"
 
 #define NOBODY UINT32_MAX

@@ -41,6 +41,10 @@ int ty_report_traffic(const struct ty_run *run, struct ty_text *text, struct ty_
 struct ty_bill;
 void ty_report_tiers_json(const struct ty_run *run, struct ty_json *json);
 
+/* ranks.c: the member `places` for the page, axes and the ranks that it draws: of a job that is too
+ * large those on nodes of the first replica. 0 or TY_ENOMEM. */
+int ty_report_places_page(struct ty_json *json, const struct ty_run *run, struct ty_err *err);
+
 /* measured.c: what the files of measurements say, how well a fit describes them, and which
  * groups and kernels of this run they cover; nothing without such files. */
 int ty_report_measured(const struct ty_run *run, struct ty_text *text, struct ty_err *err);

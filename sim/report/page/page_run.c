@@ -12,7 +12,6 @@
 #include "sim/core/program/say.h"
 #include "sim/report/experts.h"
 #include "sim/report/links.h"
-#include "sim/report/ranks.h"
 #include "sim/report/table.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
