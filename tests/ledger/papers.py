@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Figures of papers beside simulations of the same runs.
 
-    papers.py BUILD/trainyard [--quick] [--write docs/papers.md] [--check docs/papers.md]
+    papers.py BUILD/trainyard [--only PART] [--write docs/papers.md] [--check docs/papers.md]
 
---write renews the tables of the page; --check fails when one of them is out of date, or when an
-error exceeds what the page states; --quick leaves out those of hundreds of layouts. Published figures are here, or in tests/ledger/data."""
+--only prints one part; --write renews the tables of the page; --check fails when one of them is
+out of date, or when an error exceeds what the page states. Published figures are here, or in tests/ledger/data."""
 import argparse
 import json
 import pathlib
 import sys
 
+import claims
 import datasets
 import tables
-from page import fill, percent, shown, table
+from page import fill, folded, percent, table
 
 A100 = 312e12
 
@@ -77,9 +78,9 @@ def table_1(context):
         rows.append([f"{billions:g}B", gpus, f"{t}, {p}, {v}", f"{batch}, {b}", tflops,
                      f"{flops / gpus / simulated / 1e12:.0f}", f"{step:.2f} s",
                      f"{simulated:.2f} s", percent(error, True)])
-    context.page("table 1", table(
-        ["model", "GPUs", "tensor, pipeline, chunks", "batch, micro-batch", "TFLOP/s, paper",
-         "simulated", "step, from these", "simulated", "error"], rows))
+    context.page(
+        "table 1", ["model", "GPUs", "tensor, pipeline, chunks", "batch, micro-batch", "TFLOP/s, paper",
+         "simulated", "step, from these", "simulated", "error"], rows)
 
 
 # ---- Korthikanti et al. 2022, table 5 ----
@@ -104,8 +105,8 @@ def table_5(context):
                     for k in (0, 1)]
         rows.append([model, row["gpus"], how + (", sequence parallel" * (how == "selective")),
                      f"{step:.2f} s", f"{simulated:.2f} s", percent(error, True), *gain])
-    context.page("table 5", table(["model", "GPUs", "recomputation", "step, paper", "simulated",
-                                   "error", "throughput gained, paper", "simulated"], rows))
+    context.page("table 5", ["model", "GPUs", "recomputation", "step, paper", "simulated",
+                             "error", "throughput gained, paper", "simulated"], rows)
 
 
 # ---- Narayanan et al. 2021, interleaving ----
@@ -122,12 +123,12 @@ def interleaving(context):
     context.claim("interleaving gains more than 10 % at the smallest batch", gains[0] > 10)
     context.claim("and less the larger the batch", gains == sorted(gains, reverse=True))
     context.claim("but gains at all of them", gains[-1] > 0)
-    context.page("interleaving", table(
-        ["batch", "1F1B", "interleaved, 2 chunks", "throughput gained", "bubble by formula, 1 and 2 "
+    context.page(
+        "interleaving", ["batch", "1F1B", "interleaved, 2 chunks", "throughput gained", "bubble by formula, 1 and 2 "
          "chunks"],
         [[batch, f"{plain:.2f} s", f"{chunked:.2f} s", percent(gain, True),
           f"{100 * 11 / (batch + 11):.1f} %, {100 * 11 / (2 * batch + 11):.1f} %"]
-         for batch, plain, chunked, gain in zip(batches, steps[::2], steps[1::2], gains)]))
+         for batch, plain, chunked, gain in zip(batches, steps[::2], steps[1::2], gains)])
 
 
 # ---- Narayanan et al. 2021, scatter/gather ----
@@ -145,11 +146,11 @@ def scatter_gather(context):
     gains = [100 * (whole / parts - 1) for whole, parts in zip(steps[::2], steps[1::2])]
     context.claim("messages that block gain 3 to 11 %", 3 < gains[0] < gains[1] < 11)
     context.claim("those that overlap gain less than 1 %", max(gains[2:]) < 1)
-    context.page("scatter gather", table(
-        ["messages", "chunks", "whole", "scattered and gathered", "throughput gained"],
+    context.page(
+        "scatter gather", ["messages", "chunks", "whole", "scattered and gathered", "throughput gained"],
         [["block" if overlap == "false" else "overlap", chunks, f"{whole:.2f} s", f"{parts:.2f} s",
           percent(gain, True)] for (chunks, overlap), whole, parts, gain
-         in zip(cases, steps[::2], steps[1::2], gains)]))
+         in zip(cases, steps[::2], steps[1::2], gains)])
 
 
 # ---- Chowdhery et al. 2022 (PaLM), MFU ----
@@ -179,8 +180,8 @@ def palm(context):
         error = context.hold(f"PaLM, {name}", 100 * (mfu / published - 1), PALM_LIMIT)
         rows.append([name, f"{flops / 1e12:.3f} TFLOP", f"{mfu:.1f} %", f"{published} %",
                      percent(error, True)])
-    context.page("palm", table(["FLOPs of a token by", "FLOPs", "MFU at 238.3 thousand tokens/s",
-                                "paper", "error"], rows))
+    context.page("palm", ["FLOPs of a token by", "FLOPs", "MFU at 238.3 thousand tokens/s",
+                          "paper", "error"], rows)
 
 
 # ---- Rajbhandari et al. 2020 (ZeRO), figure 1 ----
@@ -204,8 +205,8 @@ def zero(context):
         simulated = states / parameters * 7.5
         error = context.hold(f"ZeRO stage {stage}", 100 * (simulated / published - 1), ZERO_LIMIT)
         rows.append([words, stage, f"{published:g} GB", f"{simulated:.2f} GB", percent(error, True)])
-    context.page("zero", table(["what is shared", "layout.zero", "paper", "trainyard", "error"],
-                               rows))
+    context.page("zero", ["what is shared", "layout.zero", "paper", "trainyard", "error"],
+                 rows)
 
 
 # ---- Hagemann et al. 2023, what they conclude ----
@@ -244,22 +245,45 @@ def conclusions(context):
                    / best(results, micro_batch=1) - 1))
     add("65B on 128 GPUs: sequence parallelism helps",
         100 * (best(large, sequence_parallel="false") / best(large, sequence_parallel="true") - 1))
-    context.page("conclusions", table(["they conclude", "how much slower the best layout without "
-                                       "is", "simulated so"], rows))
+    context.page("conclusions", ["they conclude", "how much slower the best layout without is",
+                                 "simulated so"], rows)
+
+
+# ---- every claim ----
+
+
+def all_claims(context):
+    rows = claims.ask(context)
+    context.page("claims", ["", "source", "claim", "source's value", "trainyard's", "comes out"],
+                 [row[:6] for row in rows])
+    count = {word: sum(row[5] == word for row in rows) for word in ("yes", "partly")}
+    said = f"{count['yes']} of {len(rows)} claims come out, {count['partly']} partly."
+    context.blocks["claims"] = f"{said}\n\n{context.blocks['claims']}"
+    context.blocks["commands"] = folded("by number of the claim", "".join(
+        f"{row[0]}. " + "<br>".join(f"`{command}`" for command in row[6]) + "\n" for row in rows))
+    print(f"# {said}")
 
 
 # ---- the page ----
 
-PARTS = [table_1, table_5, interleaving, scatter_gather, palm, zero, conclusions]
+PARTS = {"table 1": table_1, "table 5": table_5, "interleaving": interleaving,
+         "scatter gather": scatter_gather, "palm": palm, "zero": zero, "conclusions": conclusions,
+         "claims": all_claims}
 
 
 class Context:
     def __init__(self, binary):
         self.binary = pathlib.Path(binary).resolve()
-        self.blocks, self.checks = {}, []
+        self.blocks, self.checks, self.known = {}, [], {}
 
-    def page(self, name, text):
-        self.blocks[name] = text
+    def page(self, name, head, rows):
+        self.blocks[name], self.known[name] = table(head, rows), rows
+
+    def rows(self, name):
+        """Of a part's table, which is made first where it is not yet there."""
+        if name not in self.known:
+            PARTS[name](self)
+        return self.known[name]
 
     def hold(self, what, error, limit):
         self.checks.append((f"{what}: {error:+.2f} %, at most {limit:g} %", abs(error) <= limit))
@@ -275,12 +299,11 @@ class Context:
         return json.loads(done)
 
 
-def check(context, page, quick):
+def check(context, page):
     """TAP: that what the page shows is what comes out, and that every statement holds."""
     text = page.read_text(encoding="utf-8")
-    fresh = fill([text], {**(shown(text) if quick else {}), **context.blocks}) == [text]
-    checks = [("docs/papers.md shows these figures; else papers.py --write renews it", fresh),
-              *context.checks]
+    checks = [("docs/papers.md shows these figures; else papers.py --write renews it",
+               fill([text], context.blocks) == [text]), *context.checks]
     print(f"1..{len(checks)}")
     for number, (what, good) in enumerate(checks, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {what}")
@@ -293,17 +316,16 @@ def main():
     parser.add_argument("--write", metavar="PAGE", type=pathlib.Path, help="renew its tables")
     parser.add_argument("--check", metavar="PAGE", type=pathlib.Path,
                         help="fail when its tables are out of date, or an error is too large")
-    parser.add_argument("--quick", action="store_true", help="without sweeps over layouts")
+    parser.add_argument("--only", metavar="PART", choices=PARTS, help="print one part")
     args = parser.parse_args()
     context = Context(args.trainyard)
-    for part in PARTS:
-        if not (args.quick and part is conclusions):
-            part(context)
+    for part in [args.only] if args.only else PARTS:
+        context.rows(part)
     if args.write:
         (text,) = fill([args.write.read_text(encoding="utf-8")], context.blocks)
         args.write.write_text(text, encoding="utf-8")
     if args.check:
-        return check(context, args.check, args.quick)
+        return check(context, args.check)
     if not args.write:
         for name, text in context.blocks.items():
             print(f"## {name}\n\n{text}")

@@ -59,10 +59,11 @@ def run_file(text):
         yield path
 
 
-def output(*command, questions=None, answers=(0,)):
+def output(*command, questions=None, answers=(0,), folder=None):
     """What a program prints; one that ends otherwise than with one of the answers is an error."""
     command = [str(word) for word in command]
-    done = subprocess.run(command, input=questions, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, input=questions, capture_output=True, text=True, check=False,
+                          cwd=folder)
     if done.returncode not in answers:
         raise RuntimeError(f"{pathlib.Path(command[0]).name}: {done.stderr.strip()}")
     return done.stdout
