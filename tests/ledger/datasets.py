@@ -42,8 +42,10 @@ class Dataset:
     layouts: bool = True              # rows of a sweep are layouts to choose from
     slow: bool = False                # left out by --quick
     notes: str = ""
+    left_out: str = ""                # which rows of the table `keep` leaves out, and why
 
     def __post_init__(self):
+        self.shipped = with_presets_alone(self.base)
         if self.inputs:
             self.base = with_inputs(self.base, self.inputs)
 
@@ -63,16 +65,30 @@ def written(text):
     return keys
 
 
-def with_inputs(text, inputs):
-    """The run file with inputs as lines of it, and their errors where it says what is not sure."""
+# What a run file needs of a cluster and a framework; every other key of theirs overrides a preset.
+NEEDED = ("cluster.preset", "cluster.nodes", "cluster.gpus_per_node", "framework.preset")
+
+
+def run_file(keys, more=""):
+    """The lines of a run file, sections in the order of the keys."""
     sections = {}
-    for key, value in (written(text) | {key: i.value for key, i in inputs.items()}).items():
+    for key, value in keys.items():
         section, _, name = key.partition(".")
         sections.setdefault(section, []).append(f"  {name}: {value}\n")
-    errors = [f"    - {key} {i.error}\n" for key, i in inputs.items() if i.error]
-    if errors:
-        sections["uncertainty"] = ["  errors:\n", *errors]
-    return "".join(f"{section}:\n{''.join(lines)}" for section, lines in sections.items())
+    return "".join(f"{section}:\n{''.join(lines)}" for section, lines in sections.items()) + more
+
+
+def with_presets_alone(text):
+    """The run file without what it sets over the presets of cluster and framework."""
+    return run_file({key: value for key, value in written(text).items()
+                     if key in NEEDED or not key.startswith(("cluster.", "framework."))})
+
+
+def with_inputs(text, inputs):
+    """The run file with inputs as lines of it, and their errors where it says what is not sure."""
+    errors = "".join(f"    - {key} {i.error}\n" for key, i in inputs.items() if i.error)
+    return run_file(written(text) | {key: i.value for key, i in inputs.items()},
+                    f"uncertainty:\n  errors:\n{errors}" if errors else "")
 
 
 def number(text):
@@ -196,6 +212,7 @@ def mosaic(gpu, role):
                   "preset: fsdp"),
         inputs={"model.full_attention": Input("true", "inferred from its long sequences")},
         keys=mosaic_keys, keep=lambda row: row["gpu"] == gpu and "outlier" not in row["notes"],
+        left_out="a row that its table marks as an outlier" if gpu == "a100_40gb" else "",
         oom=lambda row: False, sweep=lambda row: f"{row['model']} on {row['gpus']}",
         layouts=False,
         groups={"model": shape("model"),
@@ -330,6 +347,7 @@ DATASETS = [
         base=base("preset: dgx-a100-80g", LLAMA, "zero: 3", "preset: fsdp"),
         inputs={"model.norm": Input("unfused", "guess: it runs eagerly")},
         keys=torchtitan_keys, keep=lambda row: row["act_ckpt"] != "selective (every 2nd layer)",
+        left_out="rows that recompute every second layer: no such mode here",
         seconds=lambda row: number(row["step_time_derived_s"]),
         oom=lambda row: "out of memory, footnote" in row["notes"], layouts=False,
         sweep=shape("model"), groups={"model": shape("model"),
@@ -342,6 +360,7 @@ DATASETS = [
         base=base("preset: dgx-h100", LLAMA, "", "preset: nanotron"),
         keys=nanotron_keys,
         keep=lambda row: not ("80.0B" in row["model"] and row["gpus"] == "32"),
+        left_out="80B on 32 GPUs: half the MFU of its neighbours",
         seconds=lambda row: number(row["step_time_derived_s"]), layouts=False,
         sweep=shape("model"), groups={"model": shape("model")}, oom=lambda row: False,
         machine="8 to 512 H100", time=FITTED, role="what overlaps",
@@ -353,6 +372,8 @@ DATASETS = [
         base=base("preset: dgx-a100-80g", "bias: true", "", "preset: megatron-lm"),
         keys=lambda row: common(row) | {"model.positions": row["seq"]},
         keep=lambda row: row["schedule"] == "1F1B (baseline)" and "outl" not in row["notes"],
+        left_out="rows with a split vocabulary: no such schedule here; a row that its table marks "
+                 "as an outlier",
         oom=lambda row: False, layouts=False, sweep=shape("seq"),
         groups={"vocabulary": lambda row: f"vocabulary {row['vocab']}"},
         machine="8 A100 80 GB",

@@ -89,11 +89,8 @@ def seconds(row):
     return tokens * dense_flops(row) / (float(row["gpus"]) * float(row["mfu"]) * 989.4e12)
 
 
-DERATE = Input("1.1", "fitted on all sets of H100 and H800 with experts together")
-
-
 def steps(name, keep, **rest):
-    about = {"inputs": {"cluster.derate": DERATE}, "family": "models with experts", "table": "expert_steps",
+    about = {"family": "models with experts", "table": "expert_steps",
              "base": base("preset: dgx-h100", "attention: flash3", "", "preset: megatron-lm"),
              "keys": keys, "seconds": seconds, "oom": lambda row: False if row["recompute"] else None, "layouts": False,
              "sweep": shape("preset", "seq", "gpus"), "groups": {"model": shape("preset")},
@@ -110,7 +107,7 @@ BLACKWELL = ("B200-SXM", "B300-SXM", "GB200", "GB300")
 DATASETS = [
     steps("modelzoo, experts", of("ModelZoo", "arXiv 2603"), machine="256 H100",
           source="github.com/yanring/Megatron-MoE-ModelZoo; arXiv 2603.07685, table 11",
-          role="framework.expert_floor, on one row; cluster.derate",
+          role="framework.expert_floor, on one row",
           notes="Qwen3 235B, routing forced to be balanced."),
     steps("modelzoo, real routing", of("ModelZoo", real=True), machine="256 H100", slow=True,
           role="run.routing",
@@ -119,25 +116,28 @@ DATASETS = [
                 "those are is not stated."),
     steps("megatron-bridge, experts", of("Megatron-Bridge"), machine="16 to 256 H100",
           source="github.com/NVIDIA-NeMo/Megatron-Bridge docs/performance-summary",
-          role="framework.expert_floor, on three rows; cluster.derate",
+          role="framework.expert_floor, on three rows",
           notes="Qwen3 30B and 235B, gpt-oss 120B. Releases of one layout differ by 40 %, one by a "
                 "factor of two from those before and after it; dispatchers and recomputation are "
                 "not stated."),
     steps("automodel, experts", of("Automodel"), machine="8 to 256 H100",
           base=base("preset: dgx-h100", "attention: flash3", "", "preset: fsdp"),
-          source="github.com/NVIDIA-NeMo/Automodel docs/performance-summary", role="cluster.derate",
+          source="github.com/NVIDIA-NeMo/Automodel docs/performance-summary", time=SEEN,
           notes="Without a number of expert ranks (gpt-oss) all are taken: whole experts gathered "
                 "in every layer would take twice the step."),
     steps("folding, mixtral", of("arXiv 2504"), machine="128 to 1024 H100",
-          inputs={"cluster.derate": DERATE, "layout.micro_batch": Input("1", "guess")},
+          inputs={"layout.micro_batch": Input("1", "guess")},
           keys=lambda row: keys(row) | ({"schedule.name": "interleaved", "schedule.chunks": 7}
                                         if row["pp"] != "1" else {}),
           source="arXiv 2504.14960, tables 3 and 4",
+          left_out="eight rows of long sequences (table 5): the paper prints the same figures for "
+                   "another model",
           notes="Mixtral 8x22B with tokens dropped. Only MFU is printed; attention is counted by "
                 "half. Seven chunks are a guess: layers divide so."),
     steps("deepseek-v3", of("arXiv 2412"), machine="2048 H800", slow=True,
           base=base("preset: dgx-h800", "attention: flash3", "", "preset: deepseek, dispatch_dtype: fp8"),
-          source="arXiv 2505.09343, table 4; arXiv 2412.19437", role="cluster.derate",
+          source="arXiv 2505.09343, table 4; arXiv 2412.19437", time=SEEN,
+          left_out="DeepSeek-V2 (arXiv 2405.04434): its number of GPUs is not published",
           notes="Stages, schedule, dispatch and types as published. That biases keep routers within "
                 "a CV of 0.1 is a guess."),
     steps("blackwell, experts", of("arXiv 2603", "Megatron-Bridge", gpus=BLACKWELL), time=SEEN,

@@ -16,6 +16,7 @@ class Result:
     time: float            # simulated seconds
     fits: bool
     ideal: float           # what the step would take at an MFU of 1: model FLOPs over peak
+    shipped: float         # simulated seconds with the presets of cluster and framework alone
 
     @property
     def ratio(self):
@@ -46,8 +47,8 @@ def by(results, label):
     return groups
 
 
-def pairs(results):
-    return [(r.measured, r.time) for r in results if r.measured is not None]
+def pairs(results, simulated=lambda r: r.time):
+    return [(r.measured, simulated(r)) for r in results if r.measured is not None]
 
 
 def choices(scored):

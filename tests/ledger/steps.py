@@ -10,13 +10,16 @@ def run(context, dataset):
     rows, carried = context.tables.read(dataset.table)
     rows = [row for row in rows if dataset.keep(row)]
     try:
-        out = tables.sweep(context.binary, dataset.base, [dataset.keys(row) for row in rows])
+        out, alone = [
+            tables.sweep(context.binary, base, [dataset.keys(row) for row in rows])
+            for base in (dataset.base, dataset.shipped)]
     except RuntimeError as error:
         raise RuntimeError(f"{dataset.table}.csv: {error}") from error
     return Scored(dataset, [
         Result(row, dataset.job(row), dataset.sweep(row), dataset.seconds(row), dataset.oom(row),
                float(o["step_time_s"]), o["fits"] == "1",
-               float(o["step_time_s"]) * float(o["mfu"])) for row, o in zip(rows, out)], carried)
+               float(o["step_time_s"]) * float(o["mfu"]), float(a["step_time_s"]))
+        for row, o, a in zip(rows, out, alone)], carried)
 
 
 
