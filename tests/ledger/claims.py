@@ -248,7 +248,7 @@ def micro_batch(*answers):
     return str(best), [best == 2]
 
 
-SCATTER = with_keys(PTDP, cluster__nodes=12, schedule__name="interleaved", schedule__chunks=2,
+SCATTER = with_keys(PTDP, cluster__nodes=12, schedule__name="interleaved", schedule__chunks=4,
                     layout__global_batch=60)
 
 
