@@ -64,12 +64,6 @@ def layouts(gpus, layers, batch, orders):
                     yield [t, p, b, name, chunks, *others]
 
 
-def catches(pid, number):
-    """Whether a process has a handler of the signal by now."""
-    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (number - 1) & 1
-
-
 class Suite(Test):
     def __init__(self, binary, folder):
         super().__init__(binary)
@@ -418,15 +412,16 @@ class Suite(Test):
     def hasty(self):
         """Ctrl-C before anything is simulated, where a layout was to be printed."""
         (self.folder / "large.yaml").write_text("""\
-cluster: {preset: dgx-h100, nodes: 32}
-model: {preset: llama3-70b}
-layout: {global_batch: 512}
+cluster: {preset: dgx-h100, nodes: 128}
+model: {preset: llama3-405b}
+layout: {global_batch: 4096}
 """, encoding="utf-8")
         for stack in ("megatron", "yaml"):
-            with subprocess.Popen([self.binary, "plan", "large.yaml", "--jobs", "1", "--emit", stack],
-                                  cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  text=True) as process:
-                while process.poll() is None and not catches(process.pid, signal.SIGINT):
+            # A signal ends the search once there is a folder, and the process before.
+            with subprocess.Popen([self.binary, "plan", "large.yaml", "--jobs", "1", "--emit", stack,
+                                   "-o", stack], cwd=self.folder, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as process:
+                while process.poll() is None and not (self.folder / stack).exists():
                     time.sleep(0.01)
                 process.send_signal(signal.SIGINT)
                 out, said = process.communicate()
