@@ -57,6 +57,14 @@ static const struct ty_word reduce_words[] = {
     {NULL, 0, NULL},
 };
 
+static const struct ty_word allocator_words[] = {
+    {"whole", TY_ALLOCATOR_WHOLE,
+     "no: gradients have buffers before the first step, or expandable_segments is set"},
+    {"split", TY_ALLOCATOR_SPLIT,
+     "yes: gradients that the first of several backward passes makes are cut from it"},
+    {NULL, 0, NULL},
+};
+
 static const struct ty_word dispatch_words[] = {
     {"model", TY_DISPATCH_MODEL, "that of the model"},
     {"fp8", TY_DISPATCH_FP8, "8 bit, with a 32-bit scale for every 128 elements"},
@@ -207,6 +215,12 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(parallel_loss, "true",
          "whether the loss is worked out on sharded columns of logits; false: tensor ranks gather "
          "all columns, and each runs framework operators on all of them, an arg-max beside them"),
+    FLAG(buffered_logits, "false",
+         "whether pipeline buffers keep the logits of the micro-batch before, 16 bit, until a "
+         "later one takes their place (DeepSpeed), and its own while layers run backward"),
+    ROW(allocator, WORD, .words = allocator_words, .fallback = "whole",
+        .doc = "whether PyTorch's caching allocator loses the largest block of a rank to "
+               "splitting"),
     FLAG(recompute_head, "false",
          "layout.recompute full: whether the head's product runs again, too, as it is checkpointed "
          "like a layer"),

@@ -53,6 +53,12 @@ enum ty_sync_every {
     TY_SYNC_EVERY_RUN = TY_HABIT_NO_PIPELINE + 1, /* after runs of passes of a model chunk */
 };
 
+/* What becomes of PyTorch's free blocks. */
+enum ty_allocator {
+    TY_ALLOCATOR_WHOLE,
+    TY_ALLOCATOR_SPLIT /* gradients that the first backward makes are cut from the largest */
+};
+
 enum ty_overlap_p2p {
     TY_OVERLAP_P2P_TRUE,
     TY_OVERLAP_P2P_FALSE,
@@ -118,9 +124,11 @@ struct ty_framework {
     bool fp8_cache;       /* so is what SwiGLU of experts read; attention's output is kept once */
     bool fp8_weights;     /* weights are kept and gathered in fp8 */
     double norm_speed;    /* of fused norms over the GPU's norm_passes */
-    bool fused_loss;     /* cross-entropy reads 16-bit logits and writes their gradient over them */
-    bool parallel_loss;  /* tensor ranks keep their columns of logits to themselves */
-    bool recompute_head; /* full recomputation repeats the head's product, too */
+    bool fused_loss;    /* cross-entropy reads 16-bit logits and writes their gradient over them */
+    bool parallel_loss; /* tensor ranks keep their columns of logits to themselves */
+    bool buffered_logits;  /* the last stage keeps those of the micro-batch before */
+    int allocator;         /* enum ty_allocator */
+    bool recompute_head;   /* full recomputation repeats the head's product, too */
     bool regather_inputs;  /* sequence parallelism: a whole input is gathered again, not kept */
     double layer_floor;    /* s of host time to launch one layer's forward; 0: none */
     double expert_floor;   /* of a layer with experts, in such floors; 0: as it has more launches */

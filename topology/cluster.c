@@ -258,7 +258,8 @@ const struct ty_field ty_cluster_fields[] = {
              "memory that context and communicators take together, bytes; auto: context_memory and "
              "communicator_memory times the communicators of the layout"),
     VALUE(fragmentation, overhead.fragmentation, RATIO, 0, 1, "4 %",
-          "memory lost to fragmentation and workspaces, as share of the model's bytes"),
+          "memory lost to fragmentation and workspaces, as share of the model's bytes; left out "
+          "where framework.allocator loses a block: 2.5 %"),
     /* What is off the GPUs matters to a layout that keeps something there. */
     ROW_AT("host", host.memory, QUANTITY, .inner = "memory", .dim = TY_DIM_BYTES, .min = 1e6,
            .max = 1e16, .fallback = "1 TB", .doc = "memory of a node, bytes"),

@@ -147,10 +147,11 @@ struct ty_collectives {
 
 /* Memory that no tensor of the model has. */
 struct ty_overhead {
-    double context;       /* B: CUDA context and kernels */
-    double communicator;  /* B: buffers of one communicator */
-    double reserve;       /* B: in place of both, when it is not 0 */
-    double fragmentation; /* share of the model's bytes: allocator, workspaces */
+    double context;             /* B: CUDA context and kernels */
+    double communicator;        /* B: buffers of one communicator */
+    double reserve;             /* B: in place of both, when it is not 0 */
+    double fragmentation;       /* share of the model's bytes: allocator, workspaces */
+    double split_fragmentation; /* the same beside a block that is lost (model/block/memory.h) */
 };
 
 /* What a node has off its GPUs, and how they reach it (topology/fabric/tiers.h). */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/block/maker.h"
+#include "model/block/memory.h"
 
 /* ---- what predicts a further token: the way into its layer (DeepSeek-V3, section 2.2) ---- */
 
@@ -146,6 +147,11 @@ static void loss(struct ty_block_maker *b)
                             "gradient of the output matrix");
     } else {
         (parallel ? sharded : whole)(b, last);
+    }
+    if (framework->buffered_logits && b->kind == TY_UNIT_HEAD && b->layout->micro_batches > 1 &&
+        b->layout->zero < 2) { /* others have no pipeline engine */
+        ty_block_need(b, TY_LIFE_BUFFERED, TY_PART_HEAD, "logits in pipeline buffers",
+                      e * b->shard.tokens * columns);
     }
 }
 
@@ -450,6 +456,7 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
 {
     units->shard = ty_block_shard(arch, layout, kinds);
     units->stashed = layout->home.activations != TY_HOME_GPU;
+    units->splits = ty_memory_splits(layout);
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         struct ty_block_maker b = {.arch = arch,
                                    .layout = layout,

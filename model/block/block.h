@@ -236,11 +236,14 @@ static inline bool ty_op_has_parts(const struct ty_unit_op *op)
 
 /* How long a tensor lives. */
 enum ty_tensor_life {
-    TY_LIFE_KEPT,         /* from the forward to the backward of its micro-batch */
-    TY_LIFE_RECOMPUTED,   /* comes back when the backward of its layer runs */
-    TY_LIFE_BACKWARD,     /* while the backward of its layer runs */
-    TY_LIFE_LOSS,         /* while head and loss run, */
-    TY_LIFE_LOSS_BACKWARD /* and while the loss runs backward */
+    TY_LIFE_KEPT,          /* from the forward to the backward of its micro-batch */
+    TY_LIFE_RECOMPUTED,    /* comes back when the backward of its layer runs */
+    TY_LIFE_BACKWARD,      /* while the backward of its layer runs */
+    TY_LIFE_LOSS,          /* while head and loss run, */
+    TY_LIFE_LOSS_BACKWARD, /* and while the loss runs backward */
+    TY_LIFE_BUFFERED,      /* until a later micro-batch's takes its place */
+    TY_LIFE_SPLIT,         /* free, and of no use: the largest block of the unit */
+    TY_N_LIVES
 };
 
 /* A tensor of one micro-batch. What one operator makes and another uses, or makes for its own
@@ -273,6 +276,7 @@ struct ty_units {
     struct ty_shard shard;
     struct ty_unit_ops kind[TY_N_UNIT_KINDS];
     bool stashed; /* what they keep from forward to backward waits off the GPU */
+    bool splits;  /* the largest block of a rank is lost: framework.allocator */
 };
 void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
                     const struct ty_layout *layout, const struct ty_parallel *const *kinds);

@@ -8,6 +8,7 @@
  * bill counts. */
 #include "model/block/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -145,14 +146,20 @@ void ty_memory_tensors(const struct ty_units *units, struct ty_tensors *out)
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         const struct ty_unit_ops *unit = &units->kind[k];
         const enum ty_part fullest = fullest_part(unit);
+        double most = 0;
         for (uint32_t i = 0; i < unit->n_saved; i++) {
             const struct ty_saved *x = &unit->saved[i];
+            most = x->life != TY_LIFE_BACKWARD ? fmax(most, x->bytes) : most;
             if (x->life == TY_LIFE_KEPT && units->stashed) {
                 continue;
             }
             if (x->life != TY_LIFE_BACKWARD || x->part == TY_PART_NONE || x->part == fullest) {
                 out->item[out->n++] = (struct ty_tensor){x->name, k, x->life, x->bytes, x->routed};
             }
+        }
+        if (units->splits && most > 0) {
+            assert(out->n < TY_TENSORS_MAX);
+            out->item[out->n++] = (struct ty_tensor){"split block", k, TY_LIFE_SPLIT, most, 0};
         }
     }
 }
@@ -235,7 +242,9 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
                                      const struct ty_memory_stage *stage, enum ty_phase phase)
 {
     const enum ty_tensor_life life = ty_memory_loss_life(phase);
-    const double loss = stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, life) : 0;
+    const double buffered =
+        stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_BUFFERED) : 0;
+    const double loss = stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, life) + buffered : 0;
     struct ty_memory_peak layer = {TY_PEAK_NONE, TY_UNIT_LAYER, 0};
     if (phase == TY_PHASE_DGRAD) { /* what is recomputed stays until the weight gradients */
         layer = fullest_layer(tensors, stage, false);
@@ -245,12 +254,42 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
         layer.bytes -= stage->count[TY_UNIT_MTP_HEAD] *
                        ty_tensors_sum(tensors, TY_UNIT_MTP_HEAD, TY_LIFE_KEPT);
     }
-    if (phase == TY_PHASE_WGRAD || phase == TY_PHASE_STEP) {
+    if (phase == TY_PHASE_STEP) {
+        return layer;
+    }
+    layer.bytes += 2 * buffered; /* and its own */
+    if (phase == TY_PHASE_WGRAD) {
         return layer;
     }
     return stage->head && loss >= layer.bytes
                ? (struct ty_memory_peak){TY_PEAK_LOSS, TY_UNIT_HEAD, loss}
                : layer;
+}
+
+double ty_memory_split(const struct ty_tensors *tensors, const uint32_t count[TY_N_UNIT_KINDS])
+{
+    double most = 0;
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        most = count[k] > 0 ? fmax(most, ty_tensors_sum(tensors, k, TY_LIFE_SPLIT)) : most;
+    }
+    return most;
+}
+
+bool ty_memory_splits(const struct ty_layout *layout)
+{
+    return layout->framework.allocator == TY_ALLOCATOR_SPLIT && layout->micro_batches > 1 &&
+           layout->zero < 2;
+}
+
+double ty_memory_fragmentation(const struct ty_cluster *cluster, const struct ty_layout *layout)
+{
+    return ty_memory_splits(layout) ? cluster->overhead.split_fragmentation
+                                    : cluster->overhead.fragmentation;
+}
+
+double ty_memory_lost(double fragmentation, double bytes, double split)
+{
+    return fragmentation > 0 ? fragmentation * bytes + split : 0;
 }
 
 /* ---- buffers ---- */

@@ -551,6 +551,23 @@ static double buffers(struct ty_lowering *l, const struct ty_vstage *const *v, u
     return ty_memory_buffers(l->in->layout, &whole);
 }
 
+/* The block that the allocator loses on a rank with these stages. */
+static double split_block(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+{
+    struct ty_tensors tensors;
+    uint32_t count[TY_N_UNIT_KINDS] = {0};
+    if (!l->prices->units->splits) {
+        return 0;
+    }
+    ty_memory_tensors(l->prices->units, &tensors);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t u = 0; u < v[i]->n_units; u++) {
+            count[v[i]->kinds[u]]++;
+        }
+    }
+    return ty_memory_split(&tensors, count) / l->shape.slices;
+}
+
 static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
 {
     const size_t blocks = (size_t)ty_lower_n_vstages(l) * TY_N_PHASES * l->shape.slices * 2 *
@@ -583,6 +600,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     }
     if (rc == 0) {
         plan->buffers_B = buffers(l, mine, n_mine) + ty_lower_stash_buffers(l, mine, n_mine);
+        plan->split_B = split_block(l, mine, n_mine);
         plan->pinned_B = ty_lower_pinned(l, ty_lower_homes(l), mine, n_mine);
         if (l->in->layout->home.activations == TY_HOME_NVME) { /* out and in */
             plan->pinned_B += 2 * ty_lower_stash_buffers(l, mine, n_mine);

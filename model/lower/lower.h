@@ -87,6 +87,7 @@ struct ty_stage_plan {
     uint32_t count[TY_N_UNIT_KINDS]; /* its units */
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
     double buffers_B;
+    double split_B;            /* the block that the allocator loses (ty_memory_split) */
     struct ty_away_bytes away; /* next to the GPU, of a rank; */
     double pinned_B;           /* and buffers on the way there; */
     double stashed_B;          /* activations at the fullest moment */

@@ -1,6 +1,7 @@
 /* derive.c - what values leave open, and checks that need more than one of them; see load.h. */
 #include <string.h>
 
+#include "model/block/memory.h"
 #include "model/check.h"
 #include "model/parallel/kinds.h"
 #include "sim/base/path.h"
@@ -245,6 +246,11 @@ static void loader_routing(struct ty_loader *l)
 static void check_cluster(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
+    const struct ty_section *section = &c->sections[TY_SECTION_CLUSTER];
+    const struct ty_field *share = ty_section_field(section, "fragmentation");
+    c->cluster.overhead.split_fragmentation = is_given(section, (uint32_t)(share - section->fields))
+                                                  ? c->cluster.overhead.fragmentation
+                                                  : TY_SPLIT_FRAGMENTATION;
     if (!c->failed[TY_SECTION_CLUSTER]) {
         ty_loader_note(l, TY_SECTION_CLUSTER,
                        ty_cluster_check(&c->cluster, &c->sections[TY_SECTION_CLUSTER], l->err));

@@ -340,10 +340,10 @@ static int make_key(struct ty_plan_costs *costs, const struct ty_layout *layout,
 static int add_tensors(struct ty_plan_costs *costs, const struct ty_units *units,
                        struct ty_plan_layer *layer)
 {
-    struct ty_tensor sum[TY_N_UNIT_KINDS * (TY_LIFE_LOSS_BACKWARD + 1)];
+    struct ty_tensor sum[TY_N_UNIT_KINDS * TY_N_LIVES];
     ty_memory_tensors(units, costs->tensors);
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        for (enum ty_tensor_life life = 0; life <= TY_LIFE_LOSS_BACKWARD; life++) {
+        for (enum ty_tensor_life life = 0; life < TY_N_LIVES; life++) {
             const double bytes = ty_tensors_sum(costs->tensors, k, life);
             if (bytes > 0) {
                 sum[layer->n_tensors++] = (struct ty_tensor){"", k, life, bytes, 0};
@@ -624,6 +624,7 @@ static void sum_tensors(struct ty_plan_costs *costs, const struct ty_plan_layer 
     for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
         stage->brief_B[phase] = ty_memory_pass(tensors, &memory, (enum ty_phase)phase).bytes;
     }
+    stage->split_B = ty_memory_split(tensors, type->count);
     stage->in_bytes = is_whole(stage->kept_B) && is_whole(stage->again_B);
     for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
         stage->in_bytes = stage->in_bytes && is_whole(stage->brief_B[phase]);

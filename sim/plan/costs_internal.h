@@ -112,6 +112,7 @@ struct ty_plan_stage {
     struct ty_stage_params params;
     double kept_B, again_B;         /* of a micro-batch: from forward to backward; brought back */
     double brief_B[TY_PLAN_PHASES]; /* while the pass runs */
+    double split_B;                 /* the block that the allocator loses */
     bool in_bytes;                  /* all of these are whole numbers: their sums are exact */
     bool cuts;
     struct ty_unit_time *time; /* [slices][phases] of passes; NULL: nobody has asked for them */

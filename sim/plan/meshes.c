@@ -107,7 +107,8 @@ static int note(struct chain *m, const struct ty_run *run, uint32_t gpus, struct
         .brief_B = ty_tensors_sum(&tensors, TY_UNIT_LAYER, TY_LIFE_BACKWARD) +
                    ty_tensors_sum(&tensors, TY_UNIT_LAYER, TY_LIFE_RECOMPUTED),
         .loss_B = ty_tensors_sum(&tensors, TY_UNIT_HEAD, TY_LIFE_LOSS_BACKWARD) +
-                  ty_tensors_sum(&tensors, TY_UNIT_HEAD, TY_LIFE_KEPT),
+                  ty_tensors_sum(&tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) +
+                  ty_tensors_sum(&tensors, TY_UNIT_HEAD, TY_LIFE_BUFFERED),
         .states_B = states_of(run, TY_UNIT_LAYER),
         .embedding_B = states_of(run, TY_UNIT_EMBEDDING),
         .head_B = states_of(run, TY_UNIT_HEAD),

@@ -190,6 +190,7 @@ static double spare_of(const struct ty_run *run, const struct ty_bill *bill)
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_MTP; k++) {
         most = fmax(most, ty_tensors_sum(&tensors, k, TY_LIFE_BACKWARD));
     }
+    most += 2 * ty_tensors_sum(&tensors, TY_UNIT_HEAD, TY_LIFE_BUFFERED);
     for (uint32_t i = 0; i < bill->n_parts; i++) {
         loss += bill->part[i].transient ? bill->part[i].bytes : 0;
     }
@@ -201,7 +202,7 @@ static double spare_of(const struct ty_run *run, const struct ty_bill *bill)
 static void note_stages(struct problem *p, const struct ty_run *run, const double *work)
 {
     const struct ty_config *c = p->config;
-    p->overhead = 1 + c->cluster.overhead.fragmentation;
+    p->overhead = 1 + ty_memory_fragmentation(&c->cluster, &c->layout);
     for (uint32_t rank = 0; rank < c->layout.pipeline; rank++) {
         struct ty_bill bill;
         ty_run_bill(run, rank, &bill);

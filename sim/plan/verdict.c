@@ -83,6 +83,17 @@ static double holds(const struct bill *b, uint32_t r, const struct ty_plan_stage
            activations(b, &b->held[r], stage);
 }
 
+/* The block that the allocator loses. */
+static double split_of(const struct bill *b, const struct ty_plan_rank *rank,
+                       const struct ty_plan_stage *const *stage)
+{
+    double most = 0;
+    for (uint32_t c = 0; c < rank->n_chunks; c++) {
+        most = ty_plan_larger(most, stage[rank->stage[c]]->split_B);
+    }
+    return most / b->look.order->shape.slices;
+}
+
 static bool is_fuller(double bytes, double capacity, const struct ty_plan_verdict *out)
 {
     return capacity == out->capacity_B ? bytes > out->peak_B
@@ -118,6 +129,7 @@ int ty_plan_verdict(struct ty_plan_costs *costs, const struct ty_layout *layout,
     rc = rc < 0 ? rc : ty_plan_held(costs, &b.look, stage, &b.held, err);
     const uint32_t n = ty_layout_communicators(layout, &costs->base->arch, name);
     const double reserve = ty_cluster_reserve(cluster, n);
+    const double share = ty_memory_fragmentation(cluster, layout);
     double whole = 0;
     b.in_turn = rc == 0 && may_take_turns(&b, stage);
     out->whole_bill =
@@ -127,7 +139,8 @@ int ty_plan_verdict(struct ty_plan_costs *costs, const struct ty_layout *layout,
         const struct ty_plan_rank *rank = &b.look.order->rank[r];
         rc = as_before(&b, r) ? 0 : buffers(&b, rank, &whole, err);
         const double held = holds(&b, r, stage) + whole;
-        const double bytes = held * (1 + cluster->overhead.fragmentation) + reserve;
+        const double lost = ty_memory_lost(share, held, split_of(&b, rank, stage));
+        const double bytes = held + lost + reserve;
         const double capacity = b.look.grid->memory_B[r];
         if (r == 0 || is_fuller(bytes, capacity, out)) {
             out->peak_B = bytes;

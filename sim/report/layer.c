@@ -245,7 +245,8 @@ static void put_unit(const struct listing *l, const char *name, const struct ty_
                                        "forward", "input grad", "weight grad", "again"};
     static const char *const when[] = {[TY_LIFE_BACKWARD] = "while it runs backward",
                                        [TY_LIFE_LOSS] = "while the loss runs",
-                                       [TY_LIFE_LOSS_BACKWARD] = "while the loss runs backward"};
+                                       [TY_LIFE_LOSS_BACKWARD] = "while the loss runs backward",
+                                       [TY_LIFE_BUFFERED] = "in pipeline buffers"};
     const struct ty_layout *layout = &l->run->config->layout;
     struct ty_unit_costs costs;
     ty_unit_price(unit, layout, l->gpu, &costs);

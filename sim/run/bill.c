@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "sim/base/words.h"
 #include "sim/run/offload.h"
 #include "sim/run/gpus.h"
 #include "sim/run/uneven.h"
@@ -112,6 +113,12 @@ static uint32_t copies_of(const struct ty_tensor *x, const struct held *held,
     case TY_LIFE_BACKWARD:
         *transient = true;
         return layer;
+    case TY_LIFE_BUFFERED:
+        *transient = true;
+        return bill->head ? bill->kind == TY_PEAK_LOSS ? 1 : 2 : 0; /* its own, too */
+    case TY_LIFE_SPLIT:
+    case TY_N_LIVES:
+        return 0; /* a line of its own */
     case TY_LIFE_LOSS:
     case TY_LIFE_LOSS_BACKWARD:
         *transient = true; /* one head after the other */
@@ -172,6 +179,7 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
     const struct ty_memory_stage stage = units_of(&s, bill->pass);
     const struct ty_memory_peak fullest =
         ty_memory_pass(&tensors, &stage, (enum ty_phase)bill->pass->phase);
+    bill->head = stage.head;
     bill->kind = fullest.kind;
     bill->layer = fullest.layer;
     bill->layer_number = last_layer(&s, bill->pass, fullest.layer);
@@ -243,6 +251,19 @@ static void add_uneven(const struct ty_run *run, uint32_t stage, struct ty_bill 
     }
 }
 
+static void add_lost(const struct ty_run *run, uint32_t stage, struct ty_bill *bill)
+{
+    const double split = run->lowered.stage[stage].split_B;
+    const double share = ty_memory_fragmentation(&run->config->cluster, &run->config->layout);
+    char note[128] = "", value[64];
+    if (split > 0) {
+        (void)snprintf(note, sizeof(note), "with a block of %s that is split",
+                       ty_words_bytes(split, value, sizeof(value)));
+    }
+    add_item(bill, "fragmentation", ty_memory_lost(share, bill->total_B, split), TY_BILL_FIXED,
+             note);
+}
+
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
 {
     const struct ty_program *p = &run->lowered.program;
@@ -259,8 +280,7 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
     add_activations(run, gang, &memory, out);
     add_uneven(run, stage, out);
     add_item(out, "communication buffers", gang->static_B[TY_MEM_ACTIVATIONS], TY_BILL_FIXED, "");
-    add_item(out, "fragmentation", run->config->cluster.overhead.fragmentation * out->total_B,
-             TY_BILL_FIXED, "");
+    add_lost(run, stage, out);
     add_reserve(run->config, stage, out);
     out->capacity_B = ty_run_memory(run, stage, &out->node);
 }
@@ -330,6 +350,8 @@ const char *ty_tensor_life_words(enum ty_tensor_life life)
         [TY_LIFE_BACKWARD] = "while its layer runs backward",
         [TY_LIFE_LOSS] = "while the loss runs",
         [TY_LIFE_LOSS_BACKWARD] = "while the loss runs backward",
+        [TY_LIFE_BUFFERED] = "until a later micro-batch's",
+        [TY_LIFE_SPLIT] = "free",
     };
     return words[life];
 }
@@ -372,6 +394,8 @@ double ty_run_capacity(const struct ty_run *run, uint32_t rank)
     const struct ty_layout layout = ty_layout_of_stage(&c->layout, at[TY_AXIS_PIPELINE]);
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&layout, &c->arch, name);
-    return (ty_run_gpu(run, rank)->gpu.memory - ty_cluster_reserve(&c->cluster, n)) /
-           (1 + c->cluster.overhead.fragmentation);
+    const double share = ty_memory_fragmentation(&c->cluster, &c->layout);
+    return (ty_run_gpu(run, rank)->gpu.memory - ty_cluster_reserve(&c->cluster, n) -
+            ty_memory_lost(share, 0, run->lowered.stage[at[TY_AXIS_PIPELINE]].split_B)) /
+           (1 + share);
 }

@@ -9,6 +9,10 @@
  * all are wrong between 3.0 % free and 2.3 % short (Hagemann et al. 2023). See docs/model.md. */
 #define TY_FITS_TIGHT 0.05
 
+/* With less free than this an allocator that splits blocks may free some and allocate them again in
+ * every step. See "Does it fit" in docs/model.md for the runs. */
+#define TY_RETRY_FREE 10737418240.0 /* 10 GiB */
+
 enum ty_verdict {
     TY_VERDICT_FITS,
     TY_VERDICT_TIGHT,
@@ -52,6 +56,7 @@ struct ty_bill {
     uint32_t held;              /* micro-batches (or pieces of them) held at that moment */
     const struct ty_pass *pass; /* what runs then */
     enum ty_peak_kind kind;     /* and which part of it */
+    bool head;                  /* the pass is of the stage with the head */
     enum ty_unit_kind layer;    /* of which kind it is */
     uint32_t layer_number;      /* TY_PEAK_LAYER: the first of that kind to run backward, when
                                  * nothing of the pass has been freed yet */

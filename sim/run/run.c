@@ -363,7 +363,8 @@ static struct ty_lower_room *run_spare_memory(const struct ty_run *warm, struct 
 {
     const uint32_t n = warm->lowered.program.n_gangs;
     const double filled = warm->config->layout.offload_room;
-    const double fragmentation = warm->config->cluster.overhead.fragmentation;
+    const double fragmentation =
+        ty_memory_fragmentation(&warm->config->cluster, &warm->config->layout);
     struct ty_lower_room *room = ty_arena_array(arena, struct ty_lower_room, n);
     for (uint32_t stage = 0; room != NULL && stage < n; stage++) {
         struct ty_bill bill;

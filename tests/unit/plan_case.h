@@ -50,7 +50,7 @@ static const struct plan_case plan_cases[] = {
     {"aleph-alpha-scaling",
      PLAN_TWO PLAN_MODEL
      "}\nlayout: {global_batch: 64}\nframework: {preset: aleph-alpha-scaling}\n",
-     {NULL}},
+     {PLAN_FLUSHING}},
     {"nanotron",
      PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 64}\nframework: {preset: nanotron}\n",
      {NULL}},

@@ -333,6 +333,57 @@ TEST(gathered_logits_need_14_bytes_of_every_column)
     }
 }
 
+/* 2 B of the micro-batch before, sharded or not, beside the 14; and of both while layers run. Of
+ * one micro-batch there is none before. */
+TEST(pipeline_buffers_hold_the_logits_of_two_micro_batches)
+{
+    for (int parallel = 0; parallel < 2; parallel++) {
+        struct model_case c;
+        struct ty_units units;
+        struct ty_tensors tensors;
+        model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 8}");
+        c.layout.framework.parallel_loss = parallel != 0;
+        const struct ty_memory_stage stage = {
+            .arch = &c.arch, .layers = {.count = 1}, .count = {[TY_UNIT_LAYER] = 1}, .head = true};
+        const double logits = 2048.0 * 32000 / (parallel != 0 ? 2 : 1);
+        const enum ty_phase fullest = parallel != 0 ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD;
+        ty_units_make(&units, &c.arch, &c.layout);
+        ty_memory_tensors(&units, &tensors);
+        const double before = ty_memory_pass(&tensors, &stage, fullest).bytes;
+        c.layout.framework.buffered_logits = true;
+        ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_BUFFERED), 2 * logits);
+        ty_units_make(&units, &c.arch, &c.layout);
+        ty_memory_tensors(&units, &tensors);
+        ck_assert_double_eq(ty_memory_pass(&tensors, &stage, fullest).bytes, before + 2 * logits);
+        ck_assert_double_eq(ty_memory_pass(&tensors, &stage, TY_PHASE_WGRAD).bytes, 4 * logits);
+        c.layout.micro_batches = 1;
+        ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_BUFFERED), 0);
+    }
+}
+
+/* A layer's is q, k, v; the head's one of 32 bits a logit. A rank loses the larger one, once. */
+TEST(an_allocator_that_splits_loses_the_largest_block)
+{
+    struct model_case c;
+    struct ty_units units;
+    struct ty_tensors tensors;
+    const uint32_t layers[TY_N_UNIT_KINDS] = {[TY_UNIT_LAYER] = 8};
+    const uint32_t last[TY_N_UNIT_KINDS] = {[TY_UNIT_LAYER] = 8, [TY_UNIT_HEAD] = 1};
+    model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 8}");
+    for (int split = 0; split < 2; split++) {
+        c.layout.framework.allocator = split != 0 ? TY_ALLOCATOR_SPLIT : TY_ALLOCATOR_WHOLE;
+        ty_units_make(&units, &c.arch, &c.layout);
+        ty_memory_tensors(&units, &tensors);
+        ck_assert_double_eq(ty_memory_split(&tensors, layers), split * 2048.0 * 2 * 3 * 4096 / 2);
+        ck_assert_double_eq(ty_memory_split(&tensors, last), split * 2048.0 * 4 * 32000 / 2);
+    }
+    c.layout.micro_batches = 1; /* no later pass needs it */
+    ty_units_make(&units, &c.arch, &c.layout);
+    ck_assert(!units.splits);
+    ck_assert_double_eq(ty_memory_lost(0.04, 1e9, 3e8), 3.4e8);
+    ck_assert_double_eq(ty_memory_lost(0, 1e9, 3e8), 0); /* what is allocated, and no more */
+}
+
 /* Of the two inputs of a layer, and of the head's, a rank has all tokens instead of its share. */
 TEST(inputs_that_are_not_gathered_again_are_kept_whole)
 {

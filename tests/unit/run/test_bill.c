@@ -72,20 +72,23 @@ TEST(tensors_add_up_to_what_the_passes_hold)
                               "layout: {global_batch: 16, pipeline: 4, tensor: 2}\n";
     static const char *const losses[] = {"framework.parallel_loss=true",
                                          "framework.parallel_loss=false"};
+    static const char *const buffers[] = {"framework.buffered_logits=false",
+                                          "framework.buffered_logits=true"};
     for (size_t n = 0; n < TY_COUNT(names); n++) {
-        for (size_t r = 0; r < 2 * TY_COUNT(modes); r++) {
+        for (size_t r = 0; r < 4 * TY_COUNT(modes); r++) {
             char name[64], mode[64];
             (void)snprintf(name, sizeof(name), "schedule.name=%s", names[n]);
-            (void)snprintf(mode, sizeof(mode), "layout.recompute=%s", modes[r / 2]);
+            (void)snprintf(mode, sizeof(mode), "layout.recompute=%s", modes[r / 4]);
             const bool looped =
                 strcmp(names[n], "interleaved") == 0 || strcmp(names[n], "bfs") == 0;
             const bool sliced = strcmp(names[n], "seq1f1b") == 0;
-            struct quick_run q = quick_run(two, NULL,
-                                           SETS(name, mode, "model.attention=unfused",
-                                                losses[r % 2], "framework.recompute_head=true",
-                                                looped   ? "schedule.chunks=2"
-                                                : sliced ? "schedule.slices=2"
-                                                         : "run.seed=1"));
+            struct quick_run q =
+                quick_run(two, NULL,
+                          SETS(name, mode, "model.attention=unfused", losses[r % 2],
+                               buffers[r / 2 % 2], "framework.recompute_head=true",
+                               looped   ? "schedule.chunks=2"
+                               : sliced ? "schedule.slices=2"
+                                        : "run.seed=1"));
             const struct ty_program *p = &q.run->lowered.program;
             for (uint32_t s = 0; s < p->n_gangs; s++) {
                 struct ty_gang_memory memory;
@@ -99,7 +102,7 @@ TEST(tensors_add_up_to_what_the_passes_hold)
                 ck_assert_double_eq(item_B(&bill, TY_BILL_HELD), parts_B(&bill, false));
                 ck_assert_double_eq_tol(item_B(&bill, TY_BILL_TRANSIENT), parts_B(&bill, true), 1);
                 ck_assert_msg(sum / memory.peak_B > 1 - 1e-12 && sum / memory.peak_B < 1 + 1e-12,
-                              "%s, %s, stage %u: %.17g, passes hold %.17g", names[n], modes[r / 2],
+                              "%s, %s, stage %u: %.17g, passes hold %.17g", names[n], modes[r / 4],
                               (unsigned)s, sum, memory.peak_B);
             }
             quick_run_free(&q);
@@ -211,6 +214,33 @@ TEST(ends_on_one_rank_share_a_tied_matrix)
         quick_run_free(&q);
     }
     ck_assert_double_eq(bill_item(&bill[0], "weights") - bill_item(&bill[1], "weights"), matrix);
+}
+
+/* Left out, cluster.fragmentation is less beside the block that is lost: one of MLP gates on the
+ * first stage, of 32 bits a logit on the last. */
+TEST(a_block_that_is_lost_is_part_of_fragmentation)
+{
+    static const char *const shares[] = {"run.seed=1", "cluster.fragmentation=4%",
+                                         "cluster.fragmentation=0"};
+    const double share[] = {TY_SPLIT_FRAGMENTATION, 0.04, 0};
+    for (size_t i = 0; i < TY_COUNT(shares); i++) {
+        struct quick_run q = quick_run(small, NULL, SETS("framework.allocator=split", shares[i]));
+        for (uint32_t s = 0; s < 4; s += 3) {
+            struct ty_bill bill;
+            ty_run_bill(q.run, s, &bill);
+            const double lost = bill_item(&bill, "fragmentation");
+            const double held = bill.total_B - lost - bill_item(&bill, "CUDA context") -
+                                bill_item(&bill, "communicators");
+            const double block = s == 0 ? 2048.0 * 2 * 3 * 4096 : 2048.0 * 4 * 32000;
+            ck_assert_double_eq_tol(lost, i == 2 ? 0 : share[i] * held + block, 1);
+            ck_assert_double_eq_tol(
+                ty_run_capacity(q.run, q.run->lowered.program.gangs[s].rank_of[0]),
+                (bill.capacity_B - (bill.total_B - lost - held) - (i == 2 ? 0 : block)) /
+                    (1 + share[i]),
+                1);
+        }
+        quick_run_free(&q);
+    }
 }
 
 TEST(the_verdict_is_tight_below_its_margin)
