@@ -43,8 +43,9 @@ int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
     g.rank = ty_arena_array(arena, struct ty_greedy_rank, shape->p);
     g.owner = ty_arena_array(arena, uint32_t, ty_sched_stages(shape));
     g.first = ty_arena_array(arena, double, (size_t)2 * g.leaves);
+    g.acts = ty_arena_array(arena, uint32_t, (size_t)2 * g.leaves);
     if (g.end_f == NULL || g.end_i == NULL || g.moved == NULL || g.queue == NULL ||
-        g.rank == NULL || g.owner == NULL || g.first == NULL) {
+        g.rank == NULL || g.owner == NULL || g.first == NULL || g.acts == NULL) {
         return ty_fail_memory(err);
     }
     for (uint32_t s = 0; s < ty_sched_stages(shape); s++) {
@@ -59,28 +60,19 @@ static double when(const struct ty_greedy *g, uint32_t rank)
     return g->first[g->leaves + rank];
 }
 
-/* Sets when a rank acts, and the nodes above it. */
+/* Sets when a rank acts, and the nodes above it: the earlier of two, of equals the left one. */
 static void set_when(struct ty_greedy *g, uint32_t rank, double time)
 {
-    uint32_t node = g->leaves + rank;
+    uint32_t node = g->leaves + rank, first = rank;
     g->first[node] = time;
-    while (node > 1) {
-        node /= 2;
-        const double *below = &g->first[(size_t)2 * node];
-        const double left = below[0], right = below[1];
-        g->first[node] = right < left ? right : left;
+    for (; node > 1; node /= 2) {
+        const double other = g->first[node ^ 1u];
+        const uint32_t ahead = (other < time) | ((other == time) & node); /* odd: it is right */
+        first = ahead != 0 ? g->acts[node ^ 1u] : first;
+        time = other < time ? other : time;
+        g->first[node / 2] = time;
+        g->acts[node / 2] = first;
     }
-}
-
-/* The rank that acts first. */
-static uint32_t first_rank(const struct ty_greedy *g)
-{
-    uint32_t node = 1;
-    while (node < g->leaves) {
-        const double *below = &g->first[(size_t)2 * node];
-        node = 2 * node + (below[1] < below[0]);
-    }
-    return node - g->leaves;
 }
 
 static void begin(struct ty_greedy *g, struct ty_slots *out)
@@ -93,6 +85,7 @@ static void begin(struct ty_greedy *g, struct ty_slots *out)
     memset(g->rank, 0, g->shape.p * sizeof(*g->rank));
     for (uint32_t node = 0; node < 2 * g->leaves; node++) {
         g->first[node] = HUGE_VAL;
+        g->acts[node] = node - g->leaves; /* of leaves alone, until the ranks begin */
     }
     for (uint32_t r = 0; r < g->shape.p; r++) {
         out->rank[r].n = 0;
@@ -270,8 +263,9 @@ double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, ui
     double makespan = 0;
     greedy->shape.m = m;
     begin(greedy, out);
-    for (uint32_t r = first_rank(greedy); when(greedy, r) < HUGE_VAL; r = first_rank(greedy)) {
-        const double now = when(greedy, r);
+    while (greedy->first[1] < HUGE_VAL) {
+        const double now = greedy->first[1];
+        const uint32_t r = greedy->acts[1];
         const struct choice choice = choose(greedy, &order->rank[r], r, now, rules);
         if (choice.slot == NULL) {
             greedy->rank[r].asleep = true;

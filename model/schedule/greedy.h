@@ -36,6 +36,7 @@ struct ty_greedy {
     struct ty_greedy_rank *rank; /* [p] */
     uint32_t *owner;             /* [stage] */
     double *first;               /* [2 * leaves]: when a rank can act; HUGE_VAL: asleep, done */
+    uint32_t *acts;              /* [2 * leaves]: the rank that acts first of those below */
     uint32_t leaves;
     size_t per_rank; /* F and I of a rank */
     double slack;    /* times that differ by less are the same */
