@@ -66,7 +66,7 @@ def ranked(context, dataset, results):
     """The layouts of a sweep in plan's order."""
     with run_file(dataset.base) as path:
         answer = json.loads(output(context.binary, "plan", path, *grid(dataset, results), "--top",
-                                   MOST, "--stats", "json", "--quiet"))
+                                   MOST, "--margin", "0", "--stats", "json", "--quiet"))
     known = {layout(r.job): r for r in results}
     rows = [(known[layout(row)], row) for row in answer["rows"] if layout(row) in known]
     if not answer["exact"] or len(rows) != sum(r.fits for r in known.values()):
