@@ -94,7 +94,8 @@ static const char aleph_alpha_scaling[] =
     "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
     "overlap_p2p: false               # pipeline instructions block\n"
     "stage_split: modules             # code: uniform; which the runs had is not known\n"
-    "scatter_gather_p2p: false        # guess: 65B on 128 GPUs is 0.5 points better so\n"
+    "scatter_gather_p2p: true         # guess: a later release sends whole states, which over one\n"
+    "#                                  card a node is far too slow where states are large\n"
     "fused_activation: false          # silu, then a product\n"
     "parallel_loss: false             # code: parallel_output is false in lm_head.py\n"
     "buffered_logits: true            # code: the loss gets them out of two buffers\n"
@@ -106,7 +107,9 @@ static const char aleph_alpha_scaling[] =
     "fused_optimizer: true            # FusedAdam\n"
     "layer_floor: 1.05 ms             # guess 40 %: as megatron-deepspeed\n"
     "attention_sync: 30 us            # code: attention reads a scalar; guess 50 %: its way back\n"
-    "pass_overhead: 2 ms              # guess 50 %: as megatron-deepspeed\n";
+    "pass_overhead: 6.5 ms            # Hagemann et al., 10 %; code: the host waits for the GPU "
+    "to\n"
+    "#                                  know sizes of a batch, then sends tensors one by one\n";
 
 /* Next to the next unit's backward; set_requires_gradient_sync and no_sync are opt-in; FULL_SHARD.
  * Under torch.distributed.pipelining a stage is gathered once a step, its gradients are added up

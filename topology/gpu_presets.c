@@ -46,7 +46,7 @@ static const char a100_80[] =
     "norm_passes: 3.15                # vidur, as above\n"
     "norm_passes_unfused: 18.1        # Hagemann; fused ones came out at 3.13\n"
     "kernel_overhead: 1.9 us          # vidur, as above\n"
-    "derate: 1                        # vTrain; Hagemann et al. ask for 0.92 on one NIC a node\n"
+    "derate: 1                        # vTrain; Hagemann et al. ask for 0.94 on one NIC a node\n"
     "memory: 79.15 GiB                # as PyTorch reports it\n"
     "memory_bandwidth: 2039 GB/s      # NVIDIA A100 80GB SXM data sheet\n";
 
