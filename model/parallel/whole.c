@@ -222,6 +222,60 @@ double ty_flops_model(const struct ty_arch *arch, bool causal)
     return sum_of(arch, NULL, causal, model_work);
 }
 
+const char *const ty_flops_convention_words[] = {"palm", "megatron", "nanotron", "torchtitan"};
+
+/* NVIDIA/Megatron-LM training.py, num_floating_point_operations (since March 2025);
+ * huggingface/nanotron models/llama.py, get_flops; pytorch/torchtitan models/utils.py,
+ * get_dense_model_nparams_and_flops and that of experts. */
+static const struct {
+    const char *preset;
+    enum ty_flops_convention convention;
+} counts_as[] = {
+    {"megatron-lm", TY_FLOPS_MEGATRON},
+    {"nanotron", TY_FLOPS_NANOTRON},
+    {"torchtitan", TY_FLOPS_TORCHTITAN},
+};
+
+enum ty_flops_convention ty_flops_convention(const char *preset)
+{
+    for (size_t i = 0; i < TY_COUNT(counts_as); i++) {
+        if (strcmp(counts_as[i].preset, preset) == 0) {
+            return counts_as[i].convention;
+        }
+    }
+    return TY_FLOPS_PALM;
+}
+
+static double all_products(const struct model *m, const struct ty_arch *arch, bool causal)
+{
+    (void)arch;
+    return 3 * forward_work(m, ALL_WORK, causal);
+}
+
+/* A matrix that is both input and output is one of torch's embeddings, too: neither counts. */
+static double without_embedding(const struct model *m, const struct ty_arch *arch, bool causal)
+{
+    double params = 0;
+    for (enum ty_unit_kind k = TY_UNIT_EMBEDDING + 1; k < TY_N_UNIT_KINDS; k++) {
+        params += m->count[k] * ty_unit_active_params(&m->units.kind[k], arch);
+    }
+    return 6 * params + 3 * forward_work(m, WITHOUT_WEIGHTS, causal);
+}
+
+double ty_flops_counted(const struct ty_arch *arch, enum ty_flops_convention convention)
+{
+    switch (convention) {
+    case TY_FLOPS_MEGATRON:
+        return sum_of(arch, NULL, true, all_products);
+    case TY_FLOPS_NANOTRON:
+        return sum_of(arch, NULL, false, all_products);
+    case TY_FLOPS_TORCHTITAN:
+        return sum_of(arch, NULL, false, without_embedding);
+    default:
+        return ty_flops_model(arch, false);
+    }
+}
+
 /* ---- what runs again ---- */
 
 static bool runs_again_whole(const struct ty_unit_ops *unit)

@@ -42,6 +42,23 @@ static inline bool ty_flops_by_work(const struct ty_arch *arch)
 /* Model FLOPs per token of a training step: 6 N + 12 L a d s; of MFU. */
 double ty_flops_model(const struct ty_arch *arch, bool causal);
 
+/* How a training stack counts the FLOPs of which it prints MFU or TFLOP/s; 12 L a d s is attention
+ * in full. */
+enum ty_flops_convention {
+    TY_FLOPS_PALM,       /* as above; of stacks that print none */
+    TY_FLOPS_MEGATRON,   /* products with half of attention, without the router's */
+    TY_FLOPS_NANOTRON,   /* products with attention in full */
+    TY_FLOPS_TORCHTITAN, /* 6 (N without the input matrix and positions) + 12 L a d s */
+    TY_N_FLOPS_CONVENTIONS
+};
+extern const char *const ty_flops_convention_words[TY_N_FLOPS_CONVENTIONS];
+
+/* That of a stack, by framework.preset. */
+enum ty_flops_convention ty_flops_convention(const char *preset);
+
+/* Model FLOPs per token of a training step by that convention. */
+double ty_flops_counted(const struct ty_arch *arch, enum ty_flops_convention convention);
+
 /* FLOPs per token of forwards that layout.recompute repeats; with those above, of HFU. What an
  * attention kernel computes again for itself is none of them. */
 double ty_flops_repeated(const struct ty_arch *arch, const struct ty_layout *layout, bool causal);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/parallel/whole.h"
 #include "sim/base/words.h"
 #include "sim/document/json.h"
 #include "sim/plan/search/remedy.h"
@@ -404,6 +405,11 @@ static int report(const struct ty_run *run, bool advise, struct ty_text *t, stru
     ty_json_object(&j, NULL);
     ty_json_lines(&j);
     ty_report_figures_json(&f, &j);
+    if (run->config->workload.job == NULL) {
+        const char *preset = run->config->layout.framework.preset;
+        ty_json_text(&j, "mfu_framework_convention",
+                     ty_flops_convention_words[ty_flops_convention(preset)]);
+    }
     ty_json_bool(&j, "fits", ty_run_fits(run));
     int rc = run->config->workload.job == NULL ? memory(&j, run, advise, err) : 0;
     if (rc < 0) {

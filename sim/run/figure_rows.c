@@ -47,6 +47,17 @@ static double active_without_embedding(const struct ty_figures *f)
     return ty_arch_active_params(&f->run->config->arch, false);
 }
 
+static double mfu_framework(const struct ty_figures *f)
+{
+    const struct ty_config *c = f->run->config;
+    const char *preset = c->layout.framework.preset;
+    if (c->workload.job != NULL) { /* there is no model */
+        return 0;
+    }
+    return ty_flops_counted(&c->arch, ty_flops_convention(preset)) * f->tokens_per_s_per_gpu /
+           ty_run_peak(f->run);
+}
+
 /* Compute time of a stage, mean over its ranks. */
 static double stage_compute_s(const struct ty_run *run, uint32_t stage)
 {
@@ -214,6 +225,9 @@ const struct ty_figure_row ty_figure_table[] = {
      "mfu with half the attention term; of models with experts, latent attention or model.mtp "
      "matrix products in place of parameters, as Megatron-LM counts them",
      UNIT(SHARE, 1), MEMBER(mfu_causal), JSON, PAGE(40, "MFU, causal attention")},
+    {"mfu_framework",
+     "as framework.preset counts, mfu_framework_convention: palm, megatron, nanotron or torchtitan",
+     UNIT(SHARE, 1), .value = mfu_framework, JSON, PAGE(40, "MFU, as the framework counts")},
     {"hfu", "mfu with what layout.recompute repeats counted in the same way: never less",
      UNIT(SHARE, 1), MEMBER(hfu), .note = note_hfu, JSON, TABLE(60, "HFU"), PAGE(40, "HFU"),
      SWEEP(30)},

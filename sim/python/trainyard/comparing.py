@@ -183,8 +183,7 @@ def row(name: str, run: Simulated) -> Dict[str, Any]:
         "mfu": report["mfu"], "measured_mfu": report["mfu"] / ratio if ratio else None,
         "writer": values.get("measured.writer", "").strip('"') or None,
         "source": values.get("measured.source", "").strip('"') or None,
-        # Equal FLOPs a step: what the framework printed goes with the inverse of the time.
-        "mfu_framework": own * ratio if own and ratio else None, "measured_mfu_framework": own,
+        "mfu_framework": report["mfu_framework"] if own else None, "measured_mfu_framework": own,
         **memory(run),
         "timers": [{"name": timer, "measured_s": seconds, "simulated_s": _part(timer, report)}
                    for timer, seconds in listed(values.get("measured.timers", "[]"))],

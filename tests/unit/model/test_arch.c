@@ -81,6 +81,32 @@ TEST(causal_flops_halve_the_attention_term_only)
     model_case_release(&c);
 }
 
+/* Counted by hand: 2 layers of 4 h^2 in attention and 8 h^2 behind it, h = 64, V = 1000, s = 32;
+ * norms and the head's are the only further parameters. */
+TEST(frameworks_count_flops_each_in_its_own_way)
+{
+    const double products = 6 * (2 * 12 * 64 * 64 + 1000 * 64), attention = 12.0 * 2 * 64 * 32;
+    for (int tied = 0; tied < 2; tied++) {
+        char text[160];
+        struct model_case c;
+        (void)snprintf(text, sizeof(text),
+                       "{layers: 2, hidden: 64, heads: 4, vocabulary: 1000, sequence: 32, "
+                       "norm_kind: rmsnorm, tied: %s}",
+                       tied ? "true" : "false");
+        model_case_begin(&c, 1);
+        ck_assert_msg(model_read(&c, NULL, text) == 0, "%s", c.err.text);
+        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("megatron-lm")),
+                            products + attention / 2);
+        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("nanotron")),
+                            products + attention);
+        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("torchtitan")),
+                            products + attention + 6 * 5 * 64 - (tied ? 6 * 64000 : 0));
+        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("fsdp")),
+                            ty_flops_model(&c.arch, false));
+        model_case_release(&c);
+    }
+}
+
 TEST(a_tied_matrix_counts_twice_in_flops_and_once_in_parameters)
 {
     static const char shape[] = "{layers: 2, hidden: 64, heads: 4, vocabulary: 1000, tied: %s}";
