@@ -59,6 +59,8 @@ CASES = [
      "offload_param"]),
     (LLAMA, "megatron", ["layout.pipeline=1", "layout.offload=zero-offload"], [
      "layout.offload zero-offload: states beside the GPU\n"], []),
+    (LLAMA, "megatron", ["layout.pipeline=1", "schedule.name=interleaved", "schedule.chunks=4"], [
+     "#   schedule.name interleaved of 4 chunks: "], ["--num-virtual-stages-per-pipeline-rank"]),
     (LLAMA, "megatron", ["layout.stage_layers=[19, 21, 21, 19]"], [
      "--pipeline-model-parallel-layout 'Et*19|t*21|t*21|t*19L'\n"], ["has no word"]),
     (LLAMA, "megatron", ["layout.recompute=full", "layout.recompute_layers=[3]"], [

@@ -139,6 +139,8 @@ def order(e: Emission) -> None:
 def schedule(e: Emission) -> None:
     name, layers = e.derived["schedule"], e.list("layout.stage_layers")
     if e.pipeline == 1:
+        if e.chunks > 1:
+            e.no_word(f"schedule.name {name} of {e.chunks} chunks: it interleaves in a pipeline alone")
         return
     if layers:  # stages behind each other, a bar between two
         stages = [f"t*{n}" if n else "" for n in layers]
