@@ -412,11 +412,12 @@ static void add_point(struct walk *w)
 }
 
 /* Whether a schedule that deals any number of chunks, which no framework interleaves on one rank,
- * meets a pipeline of one among longer ones. */
+ * meets a pipeline of one among longer ones or other schedules. */
 static bool lacks_pipeline(const struct walk *w, uint32_t schedule)
 {
-    return w->value[TY_PLAN_PIPELINE] == 1 && w->space->axis[TY_PLAN_PIPELINE].n != 1 &&
-           ty_schedules[schedule]->chunks == 0;
+    const struct ty_plan_axis *axis = w->space->axis;
+    return w->value[TY_PLAN_PIPELINE] == 1 && ty_schedules[schedule]->chunks == 0 &&
+           (axis[TY_PLAN_PIPELINE].n != 1 || axis[TY_PLAN_SCHEDULE].n > 1);
 }
 
 static void level(struct walk *w, int axis)

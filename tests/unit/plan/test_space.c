@@ -308,6 +308,14 @@ TEST(nothing_is_interleaved_without_a_pipeline)
     }
     ck_assert_uint_gt(both, 0);
     drop(&m);
+    static const char *const alone[] = {"layout.pipeline=1", "schedule.name=1f1b,interleaved"};
+    make(&m, small, alone, 2, NULL, 0);
+    ck_assert_int_eq(m.rc, 0);
+    ck_assert_uint_gt(m.space.n_points, 0);
+    for (uint32_t i = 0; i < m.space.n_points; i++) {
+        ck_assert_uint_eq(m.space.point[i].chunks, 1);
+    }
+    drop(&m);
 }
 
 TEST(what_cannot_be_is_said)
