@@ -28,6 +28,13 @@ static const struct ty_word habit_words[] = {
     {NULL, 0, NULL},
 };
 
+static const struct ty_word gather_words[] = {
+    {"layer", TY_GATHER_LAYER, "the parameters of a layer, the embedding or the head (FSDP)"},
+    {"module", TY_GATHER_MODULE,
+     "each matrix by itself, or several that are gathered ahead (DeepSpeed)"},
+    {NULL, 0, NULL},
+};
+
 static const struct ty_word split_words[] = {
     {"layers", TY_STAGE_SPLIT_LAYERS,
      "transformer layers; what is left over not to the last stage"},
@@ -42,6 +49,10 @@ static const struct ty_word split_words[] = {
     ROW(key_, WORD, .words = habit_words, .fallback = (fallback_), .doc = (doc_))
 #define TIME(key_, doc_)                                                                           \
     ROW(key_, QUANTITY, .dim = TY_DIM_SECONDS, .max = 10, .fallback = "0 s", .doc = (doc_))
+
+#define PARAMETERS(key_, fallback_, doc_)                                                          \
+    ROW(key_, QUANTITY, .late = true, .dim = TY_DIM_COUNT, .max = 1e15, .fallback = (fallback_),   \
+        .doc = "framework.gather_unit module: " doc_)
 
 static const struct ty_word grad_words[] = {
     {"auto", TY_GRAD_AUTO, "fp32 where the model is bf16, else as the model"},
@@ -121,7 +132,8 @@ static const struct ty_word optimizer_words[] = {
 const struct ty_field ty_framework_fields[] = {
     ROW(preset, STRING,
         .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
-               "megatron-lm, but fsdp with layout.zero 3"),
+               "megatron-lm, but fsdp with layout.zero 3, and deepspeed-zero3 with layout.offload "
+               "zero3-offload and zero-infinity"),
     ROW(grad_dtype, WORD, .words = grad_words, .fallback = "model",
         .doc = "type in which gradients are kept and accumulated"),
     ROW(reduce_dtype, WORD, .words = reduce_words, .fallback = "auto",
@@ -150,8 +162,8 @@ const struct ty_field ty_framework_fields[] = {
     ROW(bucket, QUANTITY, .dim = TY_DIM_BYTES, .min = 1024, .max = 1e13, .fallback = "auto",
         .blank = "auto",
         .doc =
-            "gradients reduced in one call, bytes at 16 bit (not ZeRO-3, which reduces unit by "
-            "unit): a bucket closes with the matrix that "
+            "gradients reduced in one call, bytes at 16 bit (not ZeRO-3 with framework.gather_unit "
+            "layer, which reduces unit by unit): a bucket closes with the matrix that "
             "fills it; auto: 25 MiB, with ZeRO 40 million parameters or 1 million per replica if "
             "that is more"),
     ROW(first_bucket, QUANTITY, .dim = TY_DIM_BYTES, .min = 1024, .max = 1e13, .fallback = "auto",
@@ -174,6 +186,28 @@ const struct ty_field ty_framework_fields[] = {
          "already runs"),
     ROW(prefetch, UINT, .max = TY_PREFETCH_MAX, .fallback = "1",
         .doc = "ZeRO-3: units gathered ahead of the one at work; 1 + prefetch exist whole"),
+    ROW(gather_unit, WORD, .late = true, .words = gather_words, .fallback = "layer",
+        .doc = "ZeRO-3: what one gather brings. With layer, framework.prefetch says how far ahead; "
+               "with module, the next four keys do, and framework.bucket says how many gradients "
+               "are reduced together"),
+    PARAMETERS(gather_prefetch, "5e7",
+               "parameters gathered ahead in one gather: the next matrices until they have as many "
+               "(stage3_prefetch_bucket_size); 0: none"),
+    PARAMETERS(gather_live, "1e9",
+               "parameters that are whole on a rank before nothing more is gathered ahead "
+               "(stage3_max_live_parameters)"),
+    PARAMETERS(gather_reuse, "1e9",
+               "a matrix stays whole when fewer parameters than these are used before it is used "
+               "again (stage3_max_reuse_distance)"),
+    PARAMETERS(gather_persistent, "1e5",
+               "matrices and norms of at most so many parameters are whole on every rank all the "
+               "time (stage3_param_persistence_threshold)"),
+    ROW(rank_copy, QUANTITY, .late = true, .dim = TY_DIM_SECONDS, .max = 1, .fallback = "0 s",
+        .doc = "ZeRO-3: time that a gather or reduction takes longer for each rank of its group, "
+               "s, where the framework views and copies the part of each rank on its own"),
+    ROW(gather_copies, QUANTITY, .late = true, .dim = TY_DIM_COUNT, .max = 100, .fallback = "0",
+        .doc = "ZeRO-3: how often GPU memory reads or writes the bytes of a gather or reduction "
+               "beside it, where the framework copies them"),
     HABIT(reshard_after_forward, "true",
           "ZeRO-3: whether parameters are given up after a forward pass and gathered again for the "
           "backward; false: kept until then"),
@@ -293,9 +327,4 @@ void ty_framework_finish(struct ty_framework *framework, int dtype)
         framework->grad_dtype == TY_GRAD_FP32 || (framework->grad_dtype == TY_GRAD_AUTO && bf16);
     framework->reduce_fp32 = framework->reduce_dtype == TY_GRAD_FP32 ||
                              (framework->reduce_dtype == TY_GRAD_AUTO && framework->grad_fp32);
-}
-
-const char *ty_framework_default(uint32_t zero)
-{
-    return zero < 3 ? "megatron-lm" : "fsdp";
 }

@@ -65,6 +65,12 @@ enum ty_overlap_p2p {
     TY_OVERLAP_P2P_AUTO /* with several model chunks per rank */
 };
 
+/* ZeRO-3: what is gathered together. */
+enum ty_gather_unit {
+    TY_GATHER_LAYER, /* the parameters of a unit */
+    TY_GATHER_MODULE /* each matrix, or several that are gathered ahead */
+};
+
 /* What layout.stage_layers auto deals evenly. */
 enum ty_stage_split {
     TY_STAGE_SPLIT_LAYERS,
@@ -101,6 +107,13 @@ struct ty_framework {
     bool reduce_scatter;        /* ZeRO-1, -2: a rank receives its shard only */
     bool overlap_param_gather;  /* ZeRO-1, -2: and gathered while the next forward already runs */
     uint32_t prefetch;          /* ZeRO-3: gathers ahead of the unit at work */
+    int gather_unit;            /* enum ty_gather_unit. ZeRO-3: the parameters of one gather; */
+    double gather_prefetch;     /* of modules, parameters gathered ahead at once, */
+    double gather_live;         /* whole at a time, before none are gathered ahead, */
+    double gather_reuse;        /* used before a module is used again, if it stays, */
+    double gather_persistent;   /* of a matrix that every rank keeps whole */
+    double rank_copy;           /* ZeRO-3: s for each rank in a gather or reduction, */
+    double gather_copies;       /* and times that GPU memory moves its bytes beside it */
     int reshard_after_forward;  /* enum ty_habit. ZeRO-3: gathered again for the backward */
     int reshard_after_backward; /* enum ty_habit. ZeRO-3: and for the next forward of the step */
     uint32_t zero_in_pipeline;  /* most of layout.zero that a pipeline goes with */
@@ -157,9 +170,5 @@ extern const struct ty_preset ty_framework_presets[]; /* ends with a NULL name *
 
 /* Derives what is "auto" from the type of the model's products, enum ty_dtype. */
 void ty_framework_finish(struct ty_framework *framework, int dtype);
-
-/* The preset of a job that names none: one for all layouts, so that comparing two of them compares
- * nothing else. Only where parameters are sharded, which that stack does not do, it is fsdp. */
-const char *ty_framework_default(uint32_t zero);
 
 #endif

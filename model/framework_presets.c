@@ -158,6 +158,46 @@ static const char fsdp[] =
     "fused_loss: true                 # llm-foundry; 102 of its 215 runs would not fit without\n"
     "layer_floor: 0.45 ms             # guess 40 %: hooks of a unit beside its kernels\n";
 
+/* code: microsoft/DeepSpeed runtime/zero/config.py and, by file, its neighbours (03aecee8). */
+#define DEEPSPEED_ZERO3                                                                            \
+    "grad_dtype: model                # code: 16-bit gradients, shards of them kept\n"             \
+    "reduce_dtype: model              # code: communication_data_type is that of training\n"       \
+    "fused_accumulation: true         # autograd's gradients go to the bucket as they are\n"       \
+    "zero_in_pipeline: 1              # PipelineEngine: \"ZeRO-2 and ZeRO-3 are incompatible\"\n"  \
+    "gather_unit: module              # code: partitioned_param_coordinator.py\n"                  \
+    "gather_live: 1e9                 # code: stage3_max_live_parameters\n"                        \
+    "gather_persistent: 1e5           # code: stage3_param_persistence_threshold\n"                \
+    "fused_qkv: true                  # guess: models differ\n"                                    \
+    "fused_gate: false                # gate and up are modules\n"                                 \
+    "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"           \
+    "overlap_p2p: false               # no pipeline to speak of\n"                                 \
+    "fused_activation: false          # silu, then a product\n"                                    \
+    "fused_rotary: false              # framework operators\n"                                     \
+    "fused_merge: false               # guess: it has no rings\n"                                  \
+    "fused_optimizer: true            # FusedAdam\n"                                               \
+    "layer_floor: 1.05 ms             # guess 40 %: as megatron-deepspeed\n"
+
+static const char deepspeed_zero3[] =
+    "preset: deepspeed-zero3\n" DEEPSPEED_ZERO3
+    "gather_prefetch: 5e7             # code: stage3_prefetch_bucket_size\n"
+    "gather_reuse: 1e9                # code: stage3_max_reuse_distance\n"
+    "overlap_grad_reduce: true        # code: overlap_comm is true at stage 3\n"
+    "bucket: 1 GB                     # code: reduce_bucket_size, 5e8 elements\n";
+
+/* DeepSpeed 0.3.13 (March 2021) and PyTorch 1.8, before pull requests 1170, 1188 and 1453. */
+static const char deepspeed_zero3_2021[] =
+    "preset: deepspeed-zero3-2021\n" DEEPSPEED_ZERO3
+    "gather_prefetch: 0               # pull 1188: \"not async at all\", each gather "
+    "synchronizes;\n"
+    "gather_reuse: 0                  # pull 1170: off by one, a trace that does not match is "
+    "unused\n"
+    "overlap_grad_reduce: false       # code: overlap_comm was false\n"
+    "bucket: 1 KiB                    # code: _reduce_scatter_gradients, one for each parameter\n"
+    "rank_copy: 10 us                 # guess 40 %: a narrow() and a copy_() for each rank, some\n"
+    "#                                  3 and 7 us; issue 1069: 0.4 ms in all among 8\n"
+    "gather_copies: 4                 # code: zeros, list to list, norm() in a message; or a\n"
+    "#                                  division and list to list\n";
+
 static const char torchtitan[] =
     "preset: torchtitan\n"
     "grad_dtype: model                # mixed_precision_param: bfloat16\n"
@@ -284,6 +324,14 @@ const struct ty_preset ty_framework_presets[] = {
      .summary = "PyTorch FSDP, one unit per layer",
      .source = "pytorch/pytorch fsdp; mosaicml/llm-foundry",
      .text = fsdp},
+    {.name = "deepspeed-zero3",
+     .summary = "DeepSpeed ZeRO-3: gathers of single matrices, prefetch counted in parameters",
+     .source = "microsoft/DeepSpeed runtime/zero",
+     .text = deepspeed_zero3},
+    {.name = "deepspeed-zero3-2021",
+     .summary = "the same in early 2021: nothing is prefetched, lists of tensors are copied",
+     .source = "microsoft/DeepSpeed 0.3.13, pulls 1170 and 1188; PyTorch 1.8 ProcessGroupNCCL",
+     .text = deepspeed_zero3_2021},
     {.name = "torchtitan",
      .summary = "FSDP2 under pipelines and DTensor, eager",
      .source = "pytorch/torchtitan models/llama3, torch.distributed.pipelining stage.py",

@@ -242,6 +242,13 @@ static inline uint32_t ty_layout_whole_units(const struct ty_layout *layout)
                                                   : layout->offload_depth;
 }
 
+/* ZeRO-3: whether parameters are gathered matrix by matrix. Chunks of Gemini are layers. */
+static inline bool ty_layout_gathers_modules(const struct ty_layout *layout)
+{
+    return layout->zero == 3 && layout->framework.gather_unit == TY_GATHER_MODULE &&
+           layout->offload != TY_OFFLOAD_GEMINI;
+}
+
 /* Whether gradients of experts are those of other ranks than the rest's, and so reduced apart. On
  * the same ranks they are, too, as soon as experts are shared (Megatron-LM's param.allreduce). */
 bool ty_layout_experts_apart(const struct ty_layout *layout);

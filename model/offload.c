@@ -34,13 +34,19 @@ const struct ty_word ty_stash_words[] = {
 static const struct system {
     int optimizer, parameters;
     uint32_t zero;
+    const char *framework; /* that shards parameters */
 } systems[] = {
-    [TY_OFFLOAD_NONE] = {TY_HOME_GPU, TY_HOME_GPU, 0},
-    [TY_OFFLOAD_ZERO_OFFLOAD] = {TY_HOME_CPU, TY_HOME_GPU, 2},
-    [TY_OFFLOAD_ZERO3_OFFLOAD] = {TY_HOME_CPU, TY_HOME_CPU, 3},
-    [TY_OFFLOAD_ZERO_INFINITY] = {TY_HOME_NVME, TY_HOME_NVME, 3},
-    [TY_OFFLOAD_GEMINI] = {TY_HOME_CPU, TY_HOME_CPU, 3},
+    [TY_OFFLOAD_NONE] = {TY_HOME_GPU, TY_HOME_GPU, 0, "fsdp"},
+    [TY_OFFLOAD_ZERO_OFFLOAD] = {TY_HOME_CPU, TY_HOME_GPU, 2, "fsdp"},
+    [TY_OFFLOAD_ZERO3_OFFLOAD] = {TY_HOME_CPU, TY_HOME_CPU, 3, "deepspeed-zero3"},
+    [TY_OFFLOAD_ZERO_INFINITY] = {TY_HOME_NVME, TY_HOME_NVME, 3, "deepspeed-zero3"},
+    [TY_OFFLOAD_GEMINI] = {TY_HOME_CPU, TY_HOME_CPU, 3, "fsdp"},
 };
+
+const char *ty_offload_framework(int system, uint32_t zero)
+{
+    return zero < 3 ? "megatron-lm" : systems[system].framework;
+}
 
 uint32_t ty_offload_zero(int system)
 {

@@ -65,4 +65,9 @@ int ty_offload_check(const struct ty_layout *layout, const struct ty_section *se
 /* The least layout.zero of a system. */
 uint32_t ty_offload_zero(int system);
 
+/* framework.preset of a job that names none: one for all layouts, so that comparing two of them
+ * compares nothing else. Only where parameters are sharded, which that stack does not do, it is
+ * fsdp, or the framework that the offload system belongs to. */
+const char *ty_offload_framework(int system, uint32_t zero);
+
 #endif

@@ -165,13 +165,20 @@ static struct matrices matrices(const struct ty_block_maker *b)
 static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const struct matrices w = matrices(b);
+    const bool biased = (b->arch->bias & TY_BIAS_QKV) != 0;
+    const double d = biased ? b->arch->head_dim / b->shard.cut : 0;
+    const double q = b->shard.heads * d, kv = b->shard.kv_heads * d;
     if (op->n_reduces == 1) {
         ty_block_weight(op, "qkv", w.q + w.kv + w.norm + w.kv);
+        ty_block_beside(op, q + 2 * kv);
         return;
     }
     ty_block_weight(op, "q", w.q);
+    ty_block_beside(op, q);
     ty_block_weight(op, "k", w.kv + w.norm);
+    ty_block_beside(op, kv);
     ty_block_weight(op, "v", w.kv);
+    ty_block_beside(op, kv);
 }
 
 /* What becomes of queries and keys before the core. */
@@ -283,6 +290,7 @@ static void proj(struct ty_block_maker *b)
     const bool bias = (b->arch->bias & TY_BIAS_PROJ) != 0;
     op->bias = bias ? b->shard.hidden : 0;
     ty_block_weight(op, "proj", q * h / b->shard.cut + (bias ? h / b->shard.ranks : 0));
+    ty_block_beside(op, bias ? h / b->shard.ranks : 0);
 }
 
 /* What the backward pass of the core finds, and what it makes while it runs. */

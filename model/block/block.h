@@ -101,7 +101,8 @@ struct ty_shard ty_block_shard(const struct ty_arch *arch, const struct ty_layou
 
 struct ty_weight {
     const char *name;
-    double params; /* on this rank */
+    double params; /* on this rank, */
+    double beside; /* of them, those of a tensor of its own: a bias */
     uint8_t group; /* enum ty_comm_group: who has the same, and adds up its gradients */
     bool whole; /* every tensor rank has it, and with sequence parallelism part of its gradient */
 };

@@ -18,16 +18,26 @@ static void find_parts(const struct ty_unit_ops *ops, struct ty_grad_unit *unit)
     }
 }
 
-static void find_pieces(const struct ty_unit_ops *ops, struct ty_grad_unit *unit)
+static void add_piece(struct ty_grad_unit *unit, double params, uint8_t group, uint32_t part)
+{
+    assert(unit->n < TY_COUNT(unit->piece));
+    unit->piece[unit->n++] =
+        (struct ty_grad_piece){.params = params, .group = group, .part = (uint8_t)part};
+}
+
+/* A bias comes with its matrix, or `apart` by itself. */
+static void find_pieces(const struct ty_unit_ops *ops, struct ty_grad_unit *unit, bool apart)
 {
     for (uint32_t part = unit->n_parts; part > 0; part--) {
         for (uint32_t i = ops->n; i > 0; i--) {
             const struct ty_unit_op *op = &ops->op[i - 1];
             for (uint32_t k = op->n_weights; k > 0 && op->part == unit->part[part - 1]; k--) {
                 const struct ty_weight *weight = &op->weights[k - 1];
-                assert(unit->n < TY_COUNT(unit->piece));
-                unit->piece[unit->n++] = (struct ty_grad_piece){
-                    .params = weight->params, .group = weight->group, .part = (uint8_t)(part - 1)};
+                const double beside = apart ? weight->beside : 0;
+                if (beside > 0) {
+                    add_piece(unit, beside, weight->group, part - 1);
+                }
+                add_piece(unit, weight->params - beside, weight->group, part - 1);
             }
         }
     }
@@ -49,7 +59,7 @@ void ty_grads_make(struct ty_grads *grads, const struct ty_units *units,
         struct ty_grad_unit *unit = &grads->kind[k];
         const struct ty_unit_ops *ops = &units->kind[k];
         find_parts(ops, unit);
-        find_pieces(ops, unit);
+        find_pieces(ops, unit, ty_layout_gathers_modules(layout));
         unit->experts = ty_layout_experts_apart(layout) ? ty_unit_experts(ops) : 0;
         unit->params = ty_unit_params(ops);
     }
@@ -124,7 +134,7 @@ void ty_grads_buckets(const struct ty_grads *grads, const struct ty_layout *layo
                       const struct ty_grad_stage *stage, ty_bucket_fn *close, void *arg)
 {
     struct filling f = {.rest = ty_layout_bucket_params(layout), .close = close, .arg = arg};
-    if (ty_zero_stages[layout->zero].gather_in_passes) {
+    if (ty_zero_stages[layout->zero].gather_in_passes && !ty_layout_gathers_modules(layout)) {
         each_unit(grads, layout, stage, close, arg);
         return;
     }
@@ -167,6 +177,26 @@ static double most_params(const struct stages *s, uint32_t window)
         }
     }
     return window == 0 ? all : most;
+}
+
+/* What modules have whole: as much as stays or is gathered ahead, one more matrix, and what is
+ * never given up. */
+static double most_modules(const struct stages *s)
+{
+    const struct ty_framework *f = &s->layout->framework;
+    double largest = 0, persistent = 0;
+    for (uint32_t v = 0; v < s->n; v++) {
+        for (uint32_t i = 0; i < s->stage[v].n_units; i++) {
+            const struct ty_grad_unit *unit = &s->grads->kind[s->stage[v].unit[i]];
+            for (uint32_t k = 0; k < unit->n; k++) {
+                const double params = unit->piece[k].params;
+                largest = fmax(largest, params);
+                persistent += params <= f->gather_persistent ? params : 0;
+            }
+        }
+    }
+    const double ahead = f->gather_prefetch > 0 ? f->gather_live : 0;
+    return fmin(most_params(s, 0), fmax(ahead, f->gather_reuse) + largest + persistent);
 }
 
 /* Parameters of the second largest stage: one is added up while the one before it, another, is
@@ -237,7 +267,11 @@ struct ty_whole ty_grads_whole(const struct ty_grads *grads, const struct ty_lay
     const bool chunk = when == TY_REDUCES_RUN || (when == TY_REDUCES_EVERY && whole_chunks);
     const bool adds = (chunk || when == TY_REDUCES_LAST) && ty_layout_adds_up(layout);
     const bool in_place = adds && ty_memory_added_bytes(layout) == ty_memory_grad_bytes(layout);
-    struct ty_whole whole = {.gathered = gathers ? most_params(&stages, window) : 0,
+    const bool modules = ty_layout_gathers_modules(layout) && window > 0 && !whole_chunks &&
+                         layout->home.parameters == TY_HOME_GPU;
+    struct ty_whole whole = {.gathered = modules   ? most_modules(&stages)
+                                         : gathers ? most_params(&stages, window)
+                                                   : 0,
                              .added = chunk && adds ? most_params(&stages, UINT32_MAX) : 0};
     find_neighbours(&stages, in_place, &whole);
     if (layout->zero == 2 && whole.added > 0) {

@@ -36,6 +36,7 @@ void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op)
     ty_block_elementwise(b, op, TY_OPERATOR_NORM, b->arch->norm,
                          b->shard.own_tokens * b->shard.hidden);
     ty_block_weight(op, "norm", ty_arch_norm_params(b->arch) / b->shard.ranks);
+    ty_block_beside(op, b->arch->norm_kind == TY_NORM_LAYER ? b->arch->hidden / b->shard.ranks : 0);
 }
 
 void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
@@ -58,6 +59,11 @@ void ty_block_weight(struct ty_unit_op *op, const char *name, double params)
 {
     assert(op->n_weights < TY_OP_WEIGHTS);
     op->weights[op->n_weights++] = (struct ty_weight){.name = name, .params = params};
+}
+
+void ty_block_beside(struct ty_unit_op *op, double params)
+{
+    op->weights[op->n_weights - 1].beside = params;
 }
 
 void ty_block_whole_weight(struct ty_unit_op *op, const char *name, double params)

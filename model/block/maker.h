@@ -29,6 +29,8 @@ void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op);
 void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
                      const double *out, uint32_t n);
 void ty_block_weight(struct ty_unit_op *op, const char *name, double params);
+/* Of the weight made last: parameters of its bias. */
+void ty_block_beside(struct ty_unit_op *op, double params);
 void ty_block_whole_weight(struct ty_unit_op *op, const char *name, double params);
 
 /* ---- fp8.c ---- */

@@ -39,6 +39,15 @@ static double down_params(const struct ty_block_maker *b)
     return b->shard.ffn * h / b->shard.cut + (biased ? h / b->shard.ranks : 0);
 }
 
+static void biases(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const bool biased = (b->arch->bias & TY_BIAS_MLP) != 0;
+    for (uint32_t i = 0; i < op->n_weights && biased; i++) {
+        op->weights[i].beside =
+            i + 1 < op->n_weights ? b->shard.ffn / b->shard.cut : b->arch->hidden / b->shard.ranks;
+    }
+}
+
 static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     if (op->n_reduces == 2) {
@@ -48,6 +57,7 @@ static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
         ty_block_weight(op, "up", (is_gated(b->arch) ? 2 : 1) * up_params(b));
     }
     ty_block_weight(op, "down", down_params(b));
+    biases(b, op);
 }
 
 /* Numbers of its operators, and of the kernel of the activation in its own. */

@@ -151,7 +151,9 @@ static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t a
         }
         data_after(l, TY_GROUP_DATA, unit->gather, unit->layer, event, waits, n);
         data_after(l, TY_GROUP_EXPERT_DATA, unit->gather_experts, unit->layer, event, waits, n);
-        if (unit->gather == TY_NONE && unit->gather_experts == TY_NONE && waits[0] != event) {
+        const bool any = unit->gather != TY_NONE || unit->gather_experts != TY_NONE ||
+                         ty_lower_gather_modules(l, unit, event, waits, n);
+        if (!any && waits[0] != event) {
             ty_lower_join(l, TY_STREAM_DATA, event, waits, n); /* others of its stage gather */
         }
     } else {
@@ -181,7 +183,9 @@ void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
     *g = (struct ty_gathers){.want = want};
     g->ahead = regaining(l, want) ? REGAINS_AHEAD : ty_layout_whole_units(l->in->layout) - 1;
     issue_until(l, g, g->ahead);
-    if (want->found == TY_FOUND_ALL) { /* a gather would come after them on its stream */
+    ty_lower_modules_begin(l, want);
+    if (want->found == TY_FOUND_ALL || ty_layout_gathers_modules(l->in->layout)) {
+        /* a gather would come after them on its stream */
         lower_need_reduced(l);
     }
 }

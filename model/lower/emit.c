@@ -14,6 +14,7 @@ uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block)
     l->emit.issuer = (struct ty_issuer){.sink = &sink, .to = l, .layout = l->in->layout};
     l->emit.cut = l->emit.last = false;
     l->emit.fresh = true;
+    l->emit.modules = NULL;
     const int index = ty_build_block(&l->b, block);
     return index < 0 ? 0 : (uint32_t)index;
 }
@@ -162,6 +163,7 @@ static void put_compute(void *to, uint32_t i, enum ty_op_pass pass, uint32_t nth
         unit->routed != NULL ? &unit->routed->slice[slice][i] : &l->emit.kinds->op[unit->kind][i];
     const uint16_t kind =
         nth == 0 ? kinds->kind[pass] : (uint16_t)(kinds->next[pass] + (nth - 1) * kinds->apart);
+    ty_lower_use(l, i, pass);
     assert(kind != TY_NONE || ty_op_in_pieces(&l->prices->units->kind[unit->kind].op[i], pass));
     if (kind != TY_NONE) {
         ty_lower_compute(l, kind, unit->layer, l->prices->units->kind[unit->kind].op[i].part,

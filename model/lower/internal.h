@@ -171,6 +171,7 @@ struct ty_lower_block {
     const struct ty_compute_kinds *kinds;
     struct ty_issuer issuer;
     const struct ty_unit *unit; /* whose operators are issued */
+    struct ty_modules *modules; /* ZeRO-3: matrices that it gathers one by one; NULL: units */
     bool fresh;                 /* nothing of the pass has been computed or is to be hidden */
     bool cut;                   /* the next operation begins a piece */
     bool last;                  /* gradients of the stage are complete when it ends */
@@ -371,6 +372,12 @@ struct ty_gathers {
 void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
                            const struct ty_block_want *want);
 void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
+/* modules.c: where parameters are gathered matrix by matrix; before an operator computes; all of a
+ * unit whose parameters come from the host, false: there are none. */
+void ty_lower_modules_begin(struct ty_lowering *l, const struct ty_block_want *want);
+void ty_lower_use(struct ty_lowering *l, uint32_t op, enum ty_op_pass pass);
+bool ty_lower_gather_modules(struct ty_lowering *l, const struct ty_unit *unit, uint8_t event,
+                             const uint8_t *waits, uint32_t n_waits);
 /* ZeRO-3: the computation waits for all reductions issued so far. */
 /* Gemini: for those that stay on the GPU. */
 /* ZeRO-2, before a pass that reduces those of a run: the run before has been reduced, so that the

@@ -184,6 +184,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
     kind.algorithm = l->cost_of[0].algorithm != NULL ? l->cost_of[0].algorithm->name : NULL;
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;
+    kind.latency = c->collective != NULL ? ty_lower_ps(l, l->cost_of[0].latency_s) : 0;
     add_flows(l, &kind, c, cost_of, arg);
     return ty_lower_add_kind(l, &kind);
 }

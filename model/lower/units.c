@@ -70,7 +70,8 @@ static void make_unit(struct ty_lowering *l, struct ty_vstage *v, enum ty_unit_k
     }
     unit->stays = ty_lower_stays(l, ty_lower_shard(l, unit));
     ty_lower_offload_unit(l, unit);
-    if (l->zero->gather_in_passes) { /* kinds in the order of use */
+    if (l->zero->gather_in_passes && !ty_layout_gathers_modules(l->in->layout)) {
+        /* kinds in the order of use */
         unit->gather = share(l, unit, 0, TY_GROUP_DATA);
         /* they are a module of their own, and done with before the rest is */
         unit->gather_experts = share(l, unit, unit->n_parts - 1, TY_GROUP_EXPERT_DATA);
@@ -123,7 +124,7 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
         make_unit(l, v, (enum ty_unit_kind)v->kinds[i], layer[i]);
     }
     const struct ty_grad_stage own = {v->kinds, v->n_units};
-    if (!l->zero->gather_in_passes) {
+    if (!l->zero->gather_in_passes || ty_layout_gathers_modules(l->in->layout)) {
         ty_grads_buckets(&l->prices->grads, l->in->layout, &own, bucket_of,
                          &(struct closing){l, v});
     }

@@ -83,6 +83,8 @@ static void price(const struct ty_cluster *cluster, const struct ty_priced_comm 
         ty_exchange_cost(cluster, comm->exchange, reach, out);
     } else {
         ty_coll_cost(cluster, algorithm, comm->coll, comm->bytes, reach, out);
+        out->latency_s += comm->rank_s * reach->ranks +
+                          comm->copies * comm->bytes / cluster->gpu.memory_bandwidth;
     }
 }
 
@@ -107,6 +109,9 @@ struct ty_priced_comm ty_price_reduce(const struct ty_layout *layout, enum ty_co
                                    .coll = whole ? TY_COLL_ALL_REDUCE : zero->reduce,
                                    .phase = TY_PHASE_BACKWARD,
                                    .bytes = params * ty_memory_reduced_bytes(layout),
+                                   .rank_s = layout->zero == 3 ? layout->framework.rank_copy : 0,
+                                   .copies =
+                                       layout->zero == 3 ? layout->framework.gather_copies : 0,
                                    .calls = 1};
 }
 
@@ -117,5 +122,8 @@ struct ty_priced_comm ty_price_gather(const struct ty_layout *layout, enum ty_co
                                    .coll = TY_COLL_ALL_GATHER,
                                    .phase = phase,
                                    .bytes = params * ty_memory_weight_bytes(layout),
+                                   .rank_s = layout->zero == 3 ? layout->framework.rank_copy : 0,
+                                   .copies =
+                                       layout->zero == 3 ? layout->framework.gather_copies : 0,
                                    .calls = 1};
 }

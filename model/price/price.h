@@ -102,7 +102,9 @@ struct ty_priced_comm {
     double bytes, calls;                /* as struct ty_op_comm has them */
     const char *name;                   /* in traces; NULL: that of the collective */
     const struct ty_exchange *exchange; /* in place of `coll`; NULL: none */
-    bool copied;                        /* by copy engines, which slow nothing down */
+    double rank_s, copies; /* longer for each rank of the group, s; for so many passes of its
+                            * bytes through GPU memory */
+    bool copied;           /* by copy engines, which slow nothing down */
 };
 /* The one in a slot. False: the operator has none there. */
 bool ty_price_slot(const struct ty_unit_op *op, uint32_t slot, struct ty_priced_comm *out);

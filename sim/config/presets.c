@@ -175,18 +175,18 @@ static void fabric_preset(struct ty_loader *l)
     }
 }
 
-/* The ZeRO stage that the layout asks for, itself or by a system that is made of it. */
-static uint32_t wanted_zero(struct ty_loader *l)
+/* That of a layout that names none, by the ZeRO stage that it asks for, itself or by a system that
+ * is made of it. */
+static const char *implied_framework(struct ty_loader *l)
 {
     const struct given zero = given(l, TY_SECTION_LAYOUT, "zero");
     const struct given offload = given(l, TY_SECTION_LAYOUT, "offload");
     int system = TY_OFFLOAD_NONE;
-    if (zero.text != NULL) {
-        return (uint32_t)strtoul(zero.text, NULL, 10);
+    if (offload.text != NULL) {
+        (void)ty_word_value(ty_offload_words, offload.text, &system);
     }
-    return offload.text != NULL && ty_word_value(ty_offload_words, offload.text, &system)
-               ? ty_offload_zero(system)
-               : 0;
+    return ty_offload_framework(system, zero.text != NULL ? (uint32_t)strtoul(zero.text, NULL, 10)
+                                                          : ty_offload_zero(system));
 }
 
 /* Left out, it is the one that can do what the layout asks for. */
@@ -196,7 +196,7 @@ static void framework_preset(struct ty_loader *l)
                                                 "preset", "frameworks"};
     struct given wanted = given(l, TY_SECTION_FRAMEWORK, "preset");
     if (!wanted.text) {
-        wanted.text = ty_framework_default(wanted_zero(l));
+        wanted.text = implied_framework(l);
     }
     const struct ty_preset *preset = preset_find(l, &frameworks, &wanted);
     if (preset) {

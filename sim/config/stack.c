@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "model/check.h"
+#include "model/offload.h"
 #include "sim/config/config.h"
 
 bool ty_stack_by_layout(const struct ty_config *config)
 {
     return !ty_check_given(&config->sections[TY_SECTION_FRAMEWORK], "preset") &&
-           strcmp(config->layout.framework.preset, ty_framework_default(0)) != 0;
+           strcmp(config->layout.framework.preset, ty_offload_framework(TY_OFFLOAD_NONE, 0)) != 0;
 }
 
 char *ty_stack_words(const struct ty_config *config, char buf[TY_STACK_WORDS])

@@ -13,7 +13,7 @@
  *
  * Values of sections layout, framework and schedule may be set so, but not framework.preset and
  * schedule.file, which bring other values with them, nor a layout.zero for which
- * ty_framework_default names another stack where none is given. The base must outlive the copy, and
+ * ty_offload_framework names another stack where none is given. The base must outlive the copy, and
  * may be varied by several threads at once. */
 #ifndef TY_CONFIG_VARY_H
 #define TY_CONFIG_VARY_H

@@ -63,7 +63,8 @@ static void price_bucket(struct closing *c, enum ty_comm_group group, double par
     const struct ty_priced_comm gather = ty_price_gather(c->layout, group, TY_PHASE_STEP, params);
     const struct ty_plan_group *at = c->grid->group[group];
     c->reduce_ps = ty_plan_collective_ps(c->costs, at, reduce.coll, reduce.bytes);
-    c->regain_ps = zero->gather_after_step || zero->gather_in_passes
+    const bool all = zero->gather_in_passes && !ty_layout_gathers_modules(c->layout);
+    c->regain_ps = zero->gather_after_step || all /* of modules some are always there */
                        ? ty_plan_collective_ps(c->costs, at, gather.coll, gather.bytes)
                        : 0;
 }

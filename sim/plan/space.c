@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/check.h"
+#include "model/offload.h"
 #include "model/parallel/kinds.h"
 #include "sim/base/check.h"
 #include "sim/config/setting.h"
@@ -383,7 +384,7 @@ static int read_frameworks(struct ty_plan_space *space, const struct ty_source *
     int rc = 0;
     for (uint32_t z = 0; z < TY_PLAN_ZEROS && rc == 0; z++) {
         space->framework[z] = base->given.layout.framework;
-        if (!named && strcmp(ty_framework_default(z), own) != 0) {
+        if (!named && strcmp(ty_offload_framework(base->layout.offload, z), own) != 0) {
             rc = read_framework(space, source, z, arena, err);
         }
     }

@@ -402,6 +402,33 @@ static void put_seconds(struct ty_text *t, const char *label, double s, const ch
     ty_text_add(t, "\n");
 }
 
+/* ZeRO-3: what the number of collectives costs, on a rank of the first stage in a step. */
+static void put_latency(const struct ty_run *run, struct ty_text *t)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const struct ty_gang *gang = &p->gangs[0];
+    uint64_t gathers = 0, reductions = 0;
+    double latency = 0;
+    char note[160], n[2][32];
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_block *block = &p->blocks[p->passes[gang->first_pass + i].block];
+        for (uint32_t k = block->first; k < block->first + block->n_ops; k++) {
+            const struct ty_kind *kind = &p->kinds[p->ops[k].kind];
+            const bool ours = p->ops[k].sync == TY_SYNC_GROUP && kind->collective != NULL &&
+                              kind->category == TY_CAT_COMM_DATA;
+            const bool gather =
+                ours && strcmp(kind->collective, ty_coll_name(TY_COLL_ALL_GATHER)) == 0;
+            gathers += gather;
+            reductions += ours && !gather;
+            latency += ours ? (double)kind->latency * 1e-12 : 0;
+        }
+    }
+    ty_snprintf(note, sizeof(note), "latency of %s gathers and %s reductions, hidden or not",
+                ty_words_count((double)(gathers / p->n_steps), n[0], sizeof(n[0])),
+                ty_words_count((double)(reductions / p->n_steps), n[1], sizeof(n[1])));
+    put_seconds(t, "  number of collectives", latency / p->n_steps, note);
+}
+
 /* What the published formula leaves out, each with what it costs here. */
 static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
                         const struct ty_stage_times *st, struct ty_text *t)
@@ -426,6 +453,9 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
                         ? "gathers and reductions that nothing hides, mean over GPUs; those "
                           "inside passes are in the formula's value, too"
                         : "reductions and gathers that nothing hides, mean over GPUs");
+        if (l->zero >= 3) {
+            put_latency(run, t);
+        }
     }
     put_seconds(t, "optimizer", f->bucket_s[TY_BUCKET_OPTIMIZER], NULL);
     if (l->micro_batches < l->pipeline) {

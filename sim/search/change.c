@@ -441,7 +441,7 @@ static int note_framework(struct ty_change *change, const struct ty_config *orig
 {
     const char *const stack = c->layout.framework.preset;
     const bool given = ty_check_given(&original->sections[TY_SECTION_FRAMEWORK], "preset");
-    return given || strcmp(stack, ty_framework_default(c->layout.zero)) == 0
+    return given || strcmp(stack, ty_offload_framework(c->layout.offload, c->layout.zero)) == 0
                ? 0
                : add(change, "framework.preset", stack, stack, arena);
 }

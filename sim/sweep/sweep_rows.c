@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/framework.h"
+#include "model/offload.h"
 #include "sim/base/number_text.h"
 #include "sim/base/text.h"
 #include "sim/base/words.h"
@@ -623,7 +623,7 @@ static void remark_stack(struct job *job, struct ty_arena *arena)
             &job->table, arena,
             "framework.preset is not named: rows with layout.zero 3 are of %s, others of "
             "%s (column framework)",
-            ty_framework_default(3), ty_framework_default(0));
+            ty_offload_framework(TY_OFFLOAD_NONE, 3), ty_offload_framework(TY_OFFLOAD_NONE, 0));
     }
 }
 

@@ -68,6 +68,7 @@ struct ty_kind {
     uint32_t ranks, nodes, sharing; /* of the collective of the first member: ranks, nodes they are
                                      * on, such groups at once on a node; 0: no collective */
     double nvlink_B, net_B;         /* sent by a rank inside and between nodes, mean over members */
+    ty_ps latency;                  /* of a collective's dur, what its bytes do not cover */
     ty_ps alone;                    /* 0: as dur */
     const ty_ps *alone_of;          /* [n_ranks of the gang], or NULL: `alone` holds for all */
     uint32_t first_flow; /* 1 + row of member 0 in the program's flows, followed by those of the
