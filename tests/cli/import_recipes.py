@@ -342,6 +342,16 @@ JOBS = [
      {"a.yaml": NEMO.replace('type: GPT2BPETokenizer, vocab_file: "${data_dir}/v.json"',
                              "type: meta-llama/Llama-4-Scout-17B-16E")}, [],
      {"model.vocabulary": "201216"}, {"model.vocabulary": "Llama 4's, from memory"}),
+    ("accelerate: what ZeRO-3 gathers, from its JSON", "accelerate",
+     {"a.yaml": DEEPSPEED, "config.json": MODEL,
+      "zero.json": ZERO.replace('"stage": 3', '"stage": 3, "stage3_prefetch_bucket_size": 2e7, '
+                                '"stage3_max_live_parameters": 3e9, "reduce_bucket_size": 1e8, '
+                                '"stage3_max_reuse_distance": "auto", '
+                                '"stage3_param_persistence_threshold": 20000')}, [],
+     {"framework.preset": "deepspeed-zero3", "framework.gather_prefetch": "20000000",
+      "framework.gather_live": "3000000000", "framework.gather_persistent": "20000",
+      "framework.bucket": "200000000 B"},
+     {"framework.gather_live": "stage3_max_live_parameters, zero.json"}),
     ("accelerate: a script of the Trainer, whose JSON leaves all to it", "accelerate",
      {"train.sh": TRAINER, "zero.json": AUTO, "config.json": MODEL}, ["--env", "BATCH=3"],
      {"cluster.nodes": "2", "model.layers": "4", "model.sequence": "512", "model.dtype": "bf16",

@@ -166,6 +166,8 @@ class Accelerate:
                 self.f.set(key, self.w.source(DS + name), device)
         self.json.batch()
         self.json.read()
+        if self.f.get("layout.zero") == "3":
+            self.f.set("framework.preset", self.w.source("distributed_type"), "deepspeed-zero3")
 
     # ---- Megatron-LM, plain data parallelism ----
 

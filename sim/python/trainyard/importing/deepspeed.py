@@ -33,10 +33,15 @@ NO_KEY = {
     "zero_hpz_partition_size": "a second shard inside the node is not known",
     "zero_quantized_weights": "weights are gathered in 16 bits",
     "zero_quantized_gradients": "gradients are reduced in 16 or 32 bits",
-    "stage3_param_persistence_threshold": "small tensors are shared like others",
-    "stage3_prefetch_bucket_size": "units are gathered ahead as framework.prefetch says",
-    "stage3_max_live_parameters": "units live as framework.prefetch says",
-    "stage3_max_reuse_distance": "units live as framework.prefetch says",
+}
+# of stage 3: keys, and what transformers writes for "auto" times the hidden width (HfDeepSpeedConfig:
+# reduce_bucket_size h h, stage3_prefetch_bucket_size 0.9 h h, stage3_param_persistence_threshold 10 h)
+GATHERS = {
+    "stage3_prefetch_bucket_size": ("framework.gather_prefetch", lambda h: 0.9 * h * h),
+    "stage3_param_persistence_threshold": ("framework.gather_persistent", lambda h: 10 * h),
+    "stage3_max_live_parameters": ("framework.gather_live", None),
+    "stage3_max_reuse_distance": ("framework.gather_reuse", None),
+    "reduce_bucket_size": ("framework.bucket", lambda h: h * h),
 }
 
 
@@ -161,6 +166,18 @@ class Json:
         self.offload("offload_optimizer", "layout.offload_optimizer")
         self.offload("offload_param", "layout.offload_parameters")
 
+    def elements(self, name: str) -> None:
+        """A count of parameters; "auto" of jobs that transformers starts follows from the width."""
+        key, rule = GATHERS[name]
+        value, width = self.find(ZERO, name), number_of(self.f.get("model.hidden") or "")
+        if value and value.node.text == "auto" and rule and width:
+            number: Optional[float] = rule(width)
+        else:
+            number = self.number(ZERO, name)
+        if number is not None and number >= 0 and (number > 0 or key != "framework.bucket"):
+            self.set(key, ZERO, name,
+                     f"{2 * number:.0f} B" if key == "framework.bucket" else f"{number:.0f}")
+
     def zero(self) -> None:
         stage, found = self.number(ZERO, "stage"), self.find(ZERO, "stage")
         if stage is not None and found and not 0 <= stage <= 3:
@@ -175,9 +192,10 @@ class Json:
         overlap = (self.true(ZERO, "overlap_comm") if self.find(ZERO, "overlap_comm") else
                    stage == 3)
         self.set("framework.overlap_grad_reduce", ZERO, "overlap_comm", truth(overlap))
-        bucket = self.number(ZERO, "reduce_bucket_size")
-        if bucket and bucket > 0:
-            self.set("framework.bucket", ZERO, "reduce_bucket_size", f"{2 * bucket:.0f} B")
+        for name in GATHERS if stage == 3 else ("reduce_bucket_size",):
+            self.elements(name)
+        if stage == 3 and self.f.get("framework.preset") in (None, "", "megatron-deepspeed"):
+            self.set("framework.preset", ZERO, "stage", "deepspeed-zero3")
         if self.find(ZERO, "reduce_scatter"):
             self.set("framework.reduce_scatter", ZERO, "reduce_scatter",
                      truth(self.true(ZERO, "reduce_scatter")))
