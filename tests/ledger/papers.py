@@ -83,6 +83,55 @@ def table_1(context):
          "simulated", "step, from these", "simulated", "error"], rows)
 
 
+# ---- Narayanan et al. 2021, table 2 ----
+
+# Heads, hidden, layers, data-parallel rows of ZeRO-3 (GPUs, micro-batch, TFLOP/s per GPU), stages of
+# PTD-P with tensor 8 and its rows. A ZeRO-3 rank has one micro-batch, which is the batch.
+TABLE_2 = [
+    ("175B", 96, 12288, 96, [(384, 4, 144), (768, 2, 88), (1536, 1, 44)], 12,
+     [(384, 1536, 153), (768, 1536, 149), (1536, 1536, 141)]),
+    ("530B", 128, 20480, 105, [(640, 4, 138), (1120, 2, 98), (2240, 1, 48)], 35,
+     [(560, 2240, 171), (1120, 2240, 167), (2240, 2240, 159)]),
+]
+TABLE_2_LIMIT = {"ZeRO-3, 175B": 15.0, "ZeRO-3, 530B": 23.0, "PTD-P, 175B": 15.0,
+                 "PTD-P, 530B": 15.0}
+
+
+def table_2(context):
+    """ZeRO-3 of early 2021 without model parallelism beside tensor and pipeline parallelism."""
+    runs = []
+    for model, heads, hidden, layers, sharded, stages, ptd in TABLE_2:
+        for gpus, micro, tflops in sharded:
+            keys = gpt_keys(heads, hidden, layers, 1, 1, gpus, gpus * micro, micro, 1)
+            runs.append(("ZeRO-3", model, gpus, micro, tflops, sc21_flops(gpus * micro, hidden, layers),
+                         {**keys, "layout.zero": 3, "framework.preset": "deepspeed-zero3-2021"}))
+        for gpus, batch, tflops in ptd:
+            keys = gpt_keys(heads, hidden, layers, 8, stages, gpus, batch, 1, 1)
+            runs.append(("PTD-P", model, gpus, 1, tflops, sc21_flops(batch, hidden, layers),
+                         {**keys, "layout.zero": 0, "framework.preset": "megatron-lm"}))
+    results = [row for scheme, stack in (("ZeRO-3", "layer_floor: 1.05 ms"), ("PTD-P", SC21_STACK))
+               for row in tables.sweep(context.binary,
+                                       datasets.base("preset: dgx-a100-80g", GPT, "", stack),
+                                       [run[-1] for run in runs if run[0] == scheme])]
+    runs.sort(key=lambda run: run[0] != "ZeRO-3")
+    rows, rate = [], {}
+    for (scheme, model, gpus, micro, tflops, flops, _), result in zip(runs, results):
+        simulated, step = float(result["step_time_s"]), flops / gpus / (tflops * 1e12)
+        rate.setdefault((scheme, model), []).append(flops / gpus / simulated / 1e12)
+        error = context.hold(f"table 2, {scheme}, {model} on {gpus}", 100 * (simulated / step - 1),
+                             TABLE_2_LIMIT[f"{scheme}, {model}"])
+        rows.append([scheme, model, gpus, micro, tflops, f"{rate[scheme, model][-1]:.0f}",
+                     f"{step:.1f} s", f"{simulated:.1f} s", percent(error, True)])
+    for model in ("175B", "530B"):
+        zero3, ptd = rate["ZeRO-3", model], rate["PTD-P", model]
+        context.claim(f"{model}: PTD-P is faster at every size, and by more the more GPUs there are",
+                      all(a < b for a, b in zip(zero3, ptd))
+                      and sorted(b / a for a, b in zip(zero3, ptd))
+                      == [b / a for a, b in zip(zero3, ptd)])
+    context.page("table 2", ["scheme", "model", "GPUs", "micro-batch", "TFLOP/s, paper", "simulated",
+                             "step, from these", "simulated", "error"], rows)
+
+
 # ---- Korthikanti et al. 2022, table 5 ----
 
 KORTHIKANTI_LIMIT = 10.0
@@ -266,7 +315,8 @@ def all_claims(context):
 
 # ---- the page ----
 
-PARTS = {"table 1": table_1, "table 5": table_5, "interleaving": interleaving,
+PARTS = {"table 1": table_1, "table 2": table_2, "table 5": table_5,
+         "interleaving": interleaving,
          "scatter gather": scatter_gather, "palm": palm, "zero": zero, "conclusions": conclusions,
          "claims": all_claims}
 
