@@ -408,6 +408,8 @@ class Suite(Test):
         answer = json.loads(done.stdout)
         self.check("a search that ends early is not exact", done.returncode in (0, 1)
                    and answer["exact"] is False and answer["given"]["step_time_s"] > 0, done)
+        done = self.trainyard("plan", "run.yaml", *self.sets, "--within", "1e-9", "-j", "1")
+        self.check("and shows the layout of the file", "\nyours " in done.stdout, done)
 
     def hasty(self):
         """Ctrl-C before anything is simulated, where a layout was to be printed."""

@@ -546,15 +546,19 @@ static void put_own(struct ty_text *t, const struct ty_plan_answer *a)
 {
     const struct ty_plan_result *best = &a->result[a->best];
     char own[CELL], least[CELL], less[CELL];
-    if (a->own.step_s <= 0 || best->n_rows == 0) {
+    if (a->own.step_s <= 0) {
+        return;
+    }
+    ty_text_add(t, "yours %s%s", ty_words_seconds(a->own.step_s, own, sizeof(own)),
+                !a->own.fits   ? " (does not fit)"
+                : a->own.tight ? " (tight)"
+                               : "");
+    if (best->n_rows == 0) { /* the search ended before */
+        ty_text_add(t, "\n");
         return;
     }
     const double step_s = a->uneven.found ? a->uneven.stages.step_s : best->row[0].step_s;
-    ty_text_add(t, "yours %s%s, best %s", ty_words_seconds(a->own.step_s, own, sizeof(own)),
-                !a->own.fits   ? " (does not fit)"
-                : a->own.tight ? " (tight)"
-                               : "",
-                ty_words_seconds(step_s, least, sizeof(least)));
+    ty_text_add(t, ", best %s", ty_words_seconds(step_s, least, sizeof(least)));
     if (step_s < a->own.step_s) {
         ty_text_add(t, ", %s less", ty_words_share(1 - step_s / a->own.step_s, less, sizeof(less)));
     }
