@@ -429,7 +429,7 @@ DATASETS = [
         "torchtitan H100, context", "torchtitan",
         base=base("preset: dgx-h100, memory_bandwidth: 2.4 TB/s, memory: 94 GiB",
                   LLAMA + ", attention: flash2", "zero: 3, recompute: full",
-                  "preset: fsdp, fused_activation: true, fused_rotary: true, "
+                  "preset: torchtitan, fused_activation: true, fused_rotary: true, "
                   "fp8_recipe: current, fp8_activations: false"),
         machine="8 H100 of 96 GB and 500 W",
         source="github.com/pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan",

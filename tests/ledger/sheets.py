@@ -13,7 +13,7 @@ import dataclasses
 
 import datasets
 import experts
-from datasets import BLIND, FITTED, SEEN, Dataset, number
+from datasets import BLIND, FITTED, SEEN, Dataset, number, shape
 
 MEASURED, OOM = "measured_s", "oom"
 
@@ -24,6 +24,17 @@ class Family:
     base: str
     source: str
     inputs: dict
+
+
+BRIDGE = ("github.com/NVIDIA-NeMo/Megatron-Bridge docs/performance-summary and its archive, "
+          "containers 26.02 to 26.08")
+MLPERF = "MLPerf Training {} logs, github.com/mlcommons/training_results"
+
+
+def nvidia(model):
+    """What its rows of MLPerf and of Megatron-Bridge have in common."""
+    return {"family": "NVIDIA's recipes: MLPerf, Megatron-Bridge", "memory": SEEN,
+            "base": datasets.base("", model, "zero: 1", "preset: nemo")}
 
 
 NOTHING = Family("", datasets.base(""), "given from outside", {})
@@ -55,6 +66,23 @@ KNOWN = {
                   "its rows of Megatron-LM; NVIDIA dgxc-benchmarking v25.02.02",
         "notes": "One row a run. The recomputation of MegaScale's rows and the attention kernel "
                  "of NVIDIA's are guesses, see the column `guessed`."},
+    "mlperf_gpt3": {
+        **nvidia("attention: flash3, tied: true"), "name": "mlperf GPT-3", "slow": True,
+        "time": SEEN, "machine": "512 to 3584 H100", "source": MLPERF.format("3.0"),
+        "notes": "No CUDA graphs yet: launches and passes take what megatron-lm's do (guess)."},
+    "mlperf_llama3_8b": {
+        **nvidia("preset: llama3-8b, attention: flash3"), "name": "mlperf 8B", "time": FITTED,
+        "role": "cluster.fp4_efficiency, one value for four GPUs; cluster.fp8_efficiency was not",
+        "machine": "8 and 16 B200, B300, GB200, GB300", "source": MLPERF.format("5.1"),
+        "groups": {"GPU": shape("gpu"), "type": shape("model.dtype")},
+        "notes": "fp8 with one current scale a tensor, or NVFP4 in all layers; flags as in each "
+                 "configuration."},
+    "megatron_bridge_dense": {
+        **nvidia("preset: llama3-70b, attention: flash3"), "name": "megatron-bridge 70B",
+        "time": FITTED, "role": "cluster.mxfp8_speed", "machine": "32 and 64 H100, GB200, GB300",
+        "source": BRIDGE, "groups": {"GPU": shape("gpu"), "type": shape("model.dtype")},
+        "left_out": "LoRA and Nemotron: no model here has adapters or state-space layers",
+        "notes": "Llama 3 70B, trained and fine-tuned. Releases differ by 9 % in one layout."},
 }
 
 
