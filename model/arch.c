@@ -352,6 +352,9 @@ const struct ty_field ty_arch_fields[] = {
     COUNT(head_rope, 10000,
           "latent attention: width of the position part of a head, beside head_dim"),
     DERIVED(head_value, 10000, "latent attention: width of the values of a head; auto: head_dim"),
+    ROW(wide_first, UINT, .late = true, .max = 10000, .fallback = "0",
+        .doc = "first layers whose products are bf16 though dtype is fp8 or nvfp4"),
+    ROW(wide_last, UINT, .late = true, .max = 10000, .fallback = "0", .doc = "last ones, likewise"),
     COUNT(mtp, 100, "modules that predict further tokens (DeepSeek-V3), after the last layer"),
 };
 
@@ -507,11 +510,23 @@ static bool sees_all(const struct ty_arch *arch, uint32_t layer)
     return !ty_arch_has_window(arch, layer);
 }
 
+static bool has_wide(const struct ty_arch *arch)
+{
+    return ty_dtype_is_narrow(arch->dtype) && arch->wide_first + arch->wide_last > 0;
+}
+
+bool ty_arch_is_wide(const struct ty_arch *arch, uint32_t layer)
+{
+    const bool first = layer < arch->wide_first, last = layer + arch->wide_last >= arch->layers;
+    return has_wide(arch) && (first || (arch->wide_last > 0 && last));
+}
+
 /* What layers of a model may differ in, and which have it. Each combination is a kind. */
 static const struct {
     bool (*differs)(const struct ty_arch *arch);
     bool (*has)(const struct ty_arch *arch, uint32_t layer);
-} features[] = {{has_windows, sees_all}, {ty_arch_has_dense, ty_arch_has_experts}};
+} features[] = {
+    {has_windows, sees_all}, {ty_arch_has_dense, ty_arch_has_experts}, {has_wide, ty_arch_is_wide}};
 
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
 {

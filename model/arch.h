@@ -78,7 +78,8 @@ struct ty_arch {
      * without their position part */
     uint32_t query_latent, kv_latent, head_rope, head_value;
 
-    uint32_t mtp; /* modules that predict further tokens */
+    uint32_t wide_first, wide_last; /* layers at either end whose products stay in bf16 */
+    uint32_t mtp;                   /* modules that predict further tokens */
 
     uint32_t slice_of; /* tokens of the sequence that `sequence` is a slice of; 0: it is whole */
 };
@@ -121,6 +122,9 @@ struct ty_arch ty_arch_slice(const struct ty_arch *arch, uint32_t n);
 
 /* Whether the queries of a layer see a window only. Numbers beyond the last are like the last. */
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer);
+
+/* Whether products of a layer are in bf16 though those of others are in fp8 or NVFP4. */
+bool ty_arch_is_wide(const struct ty_arch *arch, uint32_t layer);
 
 /* How many kinds of layers it has at most, and the number of a layer's kind among them. */
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch);

@@ -114,7 +114,7 @@ static const struct ty_word fp8_words[] = {
     {"current", TY_FP8_CURRENT,
      "a scale for a tensor, from its own largest value: it is read once more (torchao)"},
     {"blockwise", TY_FP8_BLOCKS, "a scale for 1 x 128 elements (DeepSeek-V3)"},
-    {"mxfp8", TY_FP8_BLOCKS, "a scale for 32 elements (Blackwell): as blockwise"},
+    {"mxfp8", TY_FP8_MX, "a scale for 32 elements (Blackwell): bytes and time of blockwise"},
     {NULL, 0, NULL},
 };
 
@@ -146,7 +146,7 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "type of the weights that the optimizer updates and casts to those of the model"),
     ROW(fp8_recipe, WORD, .words = fp8_words, .fallback = "delayed",
         .doc = "model.dtype fp8: how inputs, gradients and weights are cast for the products of "
-               "layers"),
+               "layers; nvfp4: none, or by the recipe of that type"),
     FLAG(fp8_activations, "true",
          "model.dtype fp8: whether inputs of products are kept as they were cast, one byte an "
          "element; false: in 16 bit"),
@@ -155,7 +155,10 @@ const struct ty_field ty_framework_fields[] = {
          "output of attention once, in 12 bits, for its own backward and proj's (DeepSeek-V3)"),
     FLAG(fp8_weights, "false",
          "model.dtype fp8: whether weights are kept and gathered in fp8 (--fp8-param-gather), "
-         "one byte; false: in 16 bit, and cast once a step"),
+         "one byte; false, and with fp8_recipe mxfp8: in 16 bit, and cast once a step"),
+    FLAG(fp8_attention, "false",
+         "model.dtype fp8 or nvfp4: whether queries, keys and values are cast to fp8 for flash "
+         "attention (fp8_dot_product_attention)"),
     FLAG(fused_accumulation, "true",
          "whether weight-gradient products add to the gradients of earlier micro-batches; false: "
          "one more kernel per matrix does"),
@@ -308,6 +311,10 @@ const struct ty_field ty_framework_fields[] = {
          "false: framework operators"),
     FLAG(fused_experts, "true",
          "whether a product of all experts of a rank is one launch; false: one for each expert"),
+    FLAG(fused_expert_mlp, "false",
+         "whether products of experts apply SwiGLU, forward and backward, and cast what they give "
+         "for those behind them, so that no kernel stands between (cuDNN's grouped kernels); needs "
+         "fused_experts"),
     FLAG(fused_router, "false",
          "whether scores, top-k and maps of the router are fused kernels; false: framework "
          "operators"),
@@ -318,11 +325,14 @@ const struct ty_field ty_framework_fields[] = {
 
 const uint32_t ty_n_framework_fields = sizeof(ty_framework_fields) / sizeof(ty_framework_fields[0]);
 
-/* Weights next to products in fp8 are bf16. */
+/* Weights next to products in fp8 or NVFP4 are bf16. MXFP8 ones need scales of rows and of columns:
+ * Megatron-LM gathers them in 16 bit (reuse_grad_buf_for_mxfp8_param_ag), and none in NVFP4
+ * (Megatron-Bridge, mixed_precision.py). */
 void ty_framework_finish(struct ty_framework *framework, int dtype)
 {
-    const bool bf16 = dtype == TY_DTYPE_BF16 || dtype == TY_DTYPE_FP8;
-    framework->fp8_weights = framework->fp8_weights && dtype == TY_DTYPE_FP8;
+    const bool bf16 = dtype == TY_DTYPE_BF16 || ty_dtype_is_narrow(dtype);
+    framework->fp8_weights =
+        framework->fp8_weights && dtype == TY_DTYPE_FP8 && framework->fp8_recipe != TY_FP8_MX;
     framework->grad_fp32 =
         framework->grad_dtype == TY_GRAD_FP32 || (framework->grad_dtype == TY_GRAD_AUTO && bf16);
     framework->reduce_fp32 = framework->reduce_dtype == TY_GRAD_FP32 ||

@@ -37,7 +37,8 @@ enum ty_fp8_recipe {
     TY_FP8_NONE,    /* products have the rate of fp8, and nothing is cast */
     TY_FP8_DELAYED, /* one a tensor, from the largest values of steps before */
     TY_FP8_CURRENT, /* one a tensor, from its own largest value */
-    TY_FP8_BLOCKS   /* one for some tens of elements, found while they are cast */
+    TY_FP8_BLOCKS,  /* one for some tens of elements, found while they are cast */
+    TY_FP8_MX       /* the same, of 32, with weights that are gathered in 16 bit */
 };
 
 /* A habit that a pipeline may change; see ty_layout_does. */
@@ -136,6 +137,7 @@ struct ty_framework {
     bool fp8_activations; /* inputs of products are kept as they were cast */
     bool fp8_cache;       /* so is what SwiGLU of experts read; attention's output is kept once */
     bool fp8_weights;     /* weights are kept and gathered in fp8 */
+    bool fp8_attention;   /* so are queries, keys and values on the way into attention */
     double norm_speed;    /* of fused norms over the GPU's norm_passes */
     bool fused_loss;    /* cross-entropy reads 16-bit logits and writes their gradient over them */
     bool parallel_loss; /* tensor ranks keep their columns of logits to themselves */
@@ -158,15 +160,19 @@ struct ty_framework {
     double dispatch_sync;   /* s the GPU waits for its host to learn how many rows come */
     double dispatch_buffer; /* rows there is room for, over those of a balanced load */
     bool fused_permute, fused_experts, fused_router;
+    bool fused_expert_mlp; /* products of experts make the activation and the casts around it */
     bool scale_activation; /* probabilities scale the activation, else the experts' outputs */
 
-    /* derived by ty_framework_finish */
-    bool grad_fp32, reduce_fp32;
+    /* derived by ty_framework_finish; the last by ty_layout_derive, of the GPU: a tensor is cast
+     * once for all products */
+    bool grad_fp32, reduce_fp32, fp8_reads_both;
 };
 
 extern const struct ty_field ty_framework_fields[];
 extern const uint32_t ty_n_framework_fields;
 extern const struct ty_preset ty_framework_presets[]; /* ends with a NULL name */
+/* Keys of the section layout that come with some of them, by their names. */
+extern const struct ty_preset ty_framework_layouts[];
 
 /* Derives what is "auto" from the type of the model's products, enum ty_dtype. */
 void ty_framework_finish(struct ty_framework *framework, int dtype);

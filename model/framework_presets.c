@@ -31,6 +31,27 @@ static const char megatron_lm[] =
     "#                                  three runs of Qwen3 on H100 that have less to compute\n"
     "pass_overhead: 0.3 ms            # vTrain, one node: 0.3 ms fits its pipelines best\n";
 
+/* What NVIDIA's recipes set on top of Megatron-LM: performance scripts of
+ * NVIDIA-NeMo/Megatron-Bridge (scripts/performance/configs, training/comm_overlap.py,
+ * training/mixed_precision.py), and the configurations of MLPerf Training 3.0 to 6.0. Even stages
+ * leave one layer less to the first and the last chunk where two are missing (126 layers in 64
+ * chunks), which is what account_for_embedding_in_pipeline_split and its kin do. */
+static const char nemo[] =
+    "preset: nemo\n"
+    "grad_dtype: model                # set_llama3_common_configs: grad_reduce_in_fp32 = False\n"
+    "reduce_dtype: model              # the same: their buffer has one type\n"
+    "overlap_tensor_products: true    # tp_comm_overlap, user buffers; but not in recipes of "
+    "nvfp4\n"
+    "fp8_weights: true                # fp8_param_gather of bf16_with_fp8_*_mixed\n"
+    "bucket: 256 MiB                  # comm_overlap.py: 128 x 1024^2 parameters\n"
+    "fused_loss: true                 # cross_entropy_fusion_impl te\n"
+    "dispatch_sync: 0 s               # guess: full-iteration graphs leave no way to the host\n"
+    "layer_floor: 0 s                 # cuda_graph_impl, FULL_CUDA_GRAPH: no host time\n"
+    "pass_overhead: 0 s               # the same\n";
+static const char nemo_layout[] =
+    "order: [tensor, context, pipeline, data]   # TP_PP_DP_MAPPING: stages are neighbours\n";
+static const char megatron_bridge[] = "preset: megatron-bridge\n";
+
 /* Jiang et al. 2024 (MegaScale, NSDI), section 3, on top of Megatron-LM: what it says is hidden;
  * numbers of sections are from memory. Its parallel blocks and windows are keys of the model. */
 static const char megascale[] =
@@ -221,6 +242,8 @@ static const char torchtitan[] =
     "fp8_activations: false           # ... and inputs are saved in high precision\n"
     "fused_loss: false                # cross_entropy of logits in 32 bit\n"
     "layer_floor: 0.45 ms             # guess: as fsdp\n";
+static const char torchtitan_layout[] = "context_method: ring             # context_parallel of "
+                                        "torch.distributed: load balance is opt-in\n";
 
 /* Grattafiori et al. 2024 (The Llama 3 Herd of Models), section 3.3.2, for layout.zero 2: "FSDP
  * shards optimizer states and gradients, but for model shards we do not reshard after forward
@@ -304,6 +327,16 @@ const struct ty_preset ty_framework_presets[] = {
      .summary = "Megatron-LM with its distributed optimizer and fused kernels",
      .source = "NVIDIA/Megatron-LM arguments and distributed_data_parallel_config",
      .text = megatron_lm},
+    {.name = "nemo",
+     .summary = "Megatron-LM as NVIDIA's recipes run it: bf16 gradients, CUDA graphs, fp8 weights",
+     .source = "NVIDIA-NeMo/Megatron-Bridge scripts/performance; MLPerf Training configurations",
+     .base = "megatron-lm",
+     .text = nemo},
+    {.name = "megatron-bridge",
+     .summary = "the same as nemo, which it came out of",
+     .source = "NVIDIA-NeMo/Megatron-Bridge",
+     .base = "nemo",
+     .text = megatron_bridge},
     {.name = "megascale",
      .summary = "Megatron-LM with products, messages and reductions that hide what they wait for",
      .source = "Jiang et al. 2024 (MegaScale, NSDI), section 3",
@@ -357,5 +390,12 @@ const struct ty_preset ty_framework_presets[] = {
      .summary = "a host that costs nothing, and all overlap there can be",
      .source = "by definition",
      .text = ideal},
+    {.name = NULL},
+};
+
+const struct ty_preset ty_framework_layouts[] = {
+    {.name = "nemo", .text = nemo_layout},
+    {.name = "megatron-bridge", .text = nemo_layout},
+    {.name = "torchtitan", .text = torchtitan_layout},
     {.name = NULL},
 };

@@ -458,17 +458,19 @@ static int check_supported(const struct layout_check *c)
     int rc = 0;
     if (c->cluster->gpu.peak[c->arch->dtype] <= 0) {
         struct ty_err *err = c->err; /* the section at hand is not the model's: no place */
+        const char *const name = ty_dtype_words[c->arch->dtype].name;
         rc = ty_check_first(
             rc, ty_fail(err, TY_EINPUT,
                         "model.dtype: %s is not supported by the GPU (cluster.peak_%s is none); "
                         "write another, or give the peak",
-                        ty_dtype_words[c->arch->dtype].name, ty_dtype_words[c->arch->dtype].name));
+                        name, c->arch->dtype == TY_DTYPE_NVFP4 ? "fp4" : name));
     }
-    if (c->arch->dtype == TY_DTYPE_FP8 && c->cluster->gpu.peak[TY_DTYPE_BF16] <= 0) {
+    if (ty_dtype_is_narrow(c->arch->dtype) && c->cluster->gpu.peak[TY_DTYPE_BF16] <= 0) {
         rc = ty_check_first(rc, ty_fail(c->err, TY_EINPUT,
-                                        "model.dtype: fp8 leaves the output matrix in bf16, which "
+                                        "model.dtype: %s leaves the output matrix in bf16, which "
                                         "the GPU does not have (cluster.peak_bf16 is none); give "
-                                        "the peak"));
+                                        "the peak",
+                                        ty_dtype_words[c->arch->dtype].name));
     }
     return ty_check_first(rc, check_generations(c));
 }
@@ -719,6 +721,7 @@ int ty_layout_derive(struct ty_layout *layout, const struct ty_section *section,
                                                               : ty_cluster_gpus(cluster),
                                    .err = err};
     ty_framework_finish(&layout->framework, arch->dtype);
+    layout->framework.fp8_reads_both = cluster->gpu.fp8_reads_both;
     layout->stages = layout->pipeline * c.chunks;
     int rc = ty_check_first(check_supported(&c), layout_find_modes(layout, section, arch, err));
     rc = ty_check_first(rc, ty_offload_finish(layout, section, err));

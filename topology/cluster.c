@@ -14,6 +14,7 @@ const struct ty_word ty_dtype_words[] = {
     {"fp16", TY_DTYPE_FP16, "IEEE half precision"},
     {"fp32", TY_DTYPE_FP32, "IEEE single precision, without TF32"},
     {"fp8", TY_DTYPE_FP8, "8-bit products, Hopper and later"},
+    {"nvfp4", TY_DTYPE_NVFP4, "4-bit products with a scale for 16 elements, Blackwell and later"},
     {NULL, 0, NULL},
 };
 
@@ -73,6 +74,7 @@ const struct ty_field ty_cluster_fields[] = {
     PEAK(peak_fp16, FP16, "dense fp16 matrix rate of a GPU, FLOP/s"),
     PEAK(peak_fp32, FP32, "fp32 rate of a GPU, FLOP/s"),
     PEAK(peak_fp8, FP8, "dense fp8 matrix rate of a GPU, FLOP/s"),
+    PEAK(peak_fp4, NVFP4, "dense NVFP4 matrix rate of a GPU, FLOP/s"),
     NEEDED(memory, BYTES, 1e6, 1e14, "memory of a GPU as a framework sees it, bytes"),
     NEEDED(memory_bandwidth, BYTES_PER_S, 1e6, 1e15, "memory bandwidth of a GPU, B/s"),
     OPTIONAL(l2, gpu.l2, BYTES, 1e3, 1e12, "none", "second-level cache of a GPU, bytes"),
@@ -82,6 +84,20 @@ const struct ty_field ty_cluster_fields[] = {
            .doc = "streaming multiprocessors of a GPU"),
     SHARE(gemm_efficiency, gpu.gemm_efficiency, "0.72",
           "share of the peak a large matrix product reaches"),
+    OPTIONAL(fp8_efficiency, gpu.fp8_efficiency, RATIO, 0.001, 1, "auto",
+             "the same of products in fp8; auto: gemm_efficiency"),
+    OPTIONAL(fp4_efficiency, gpu.fp4_efficiency, RATIO, 0.001, 1, "auto",
+             "the same of products in NVFP4; auto: gemm_efficiency"),
+    FACTOR(mxfp8_speed, gpu.mxfp8_speed, 2, "1",
+           "rate of products in fp8 with a scale for 32 elements (framework.fp8_recipe mxfp8) over "
+           "that with one a tensor"),
+    FACTOR(fp8_attention, gpu.fp8_attention, 4, "1.2",
+           "rate of flash attention whose operands are fp8 (framework.fp8_attention) over that of "
+           "16 bit (guess 15 %)"),
+    ROW_AT("fp8_reads_both", gpu.fp8_reads_both, BOOL, .fallback = "false",
+           .doc = "whether products in fp8 read operands along rows of memory and along columns; "
+                  "false: weight gradients need transposed copies. Blocks with scales need a copy "
+                  "for either"),
     LATENCY(gemm_overhead, gpu.gemm_overhead, "8 us", "fixed time of a matrix product, s"),
     VALUE(gemm_ramp, gpu.gemm_ramp, COUNT, 0, 10000, "0",
           "length by which the inner dimension of a matrix product counts longer: filling and "
@@ -390,7 +406,7 @@ int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *sectio
     if (!has_peak) {
         rc = fail(section, "gpu", err,
                   "cluster.peak_bf16: missing; name a `gpu` or a `preset`, or give at least one of "
-                  "peak_bf16, peak_fp16, peak_fp32, peak_fp8, such as 312 TFLOP/s");
+                  "peak_bf16, peak_fp16, peak_fp32, peak_fp8, peak_fp4, such as 312 TFLOP/s");
     }
     if (cluster->gpus_per_node > 1 && cluster->nvlink.bandwidth <= 0) {
         rc = fail(section, "gpus_per_node", err,

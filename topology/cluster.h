@@ -13,8 +13,15 @@ enum ty_dtype {
     TY_DTYPE_FP16,
     TY_DTYPE_FP32,
     TY_DTYPE_FP8,
+    TY_DTYPE_NVFP4,
     TY_N_DTYPES
 };
+
+/* Whether it is a type of products only: tensors are kept in bf16 and cast for them. */
+static inline bool ty_dtype_is_narrow(int dtype)
+{
+    return dtype == TY_DTYPE_FP8 || dtype == TY_DTYPE_NVFP4;
+}
 
 enum ty_attention {
     TY_ATTENTION_UNFUSED,
@@ -44,15 +51,19 @@ struct ty_gpu {
     double l2;                /* B of its second-level cache; 0: not modelled */
     double l2_bandwidth; /* B/s of an elementwise kernel whose tensors lie there; 0: the same */
     uint32_t sms;
-    double gemm_efficiency; /* share of peak of a large matrix product */
-    double gemm_overhead;   /* s per call */
-    double gemm_ramp;       /* depth k that filling and draining the tiles costs */
-    double gemm_wave;       /* 0..1: weight of tile-wave quantisation */
-    double gemm_load;       /* multiply-adds while an operand is loaded; 0: large tiles */
-    double fp8_ramp;        /* the same of products in fp8 */
-    double wgrad_slowdown;  /* factor on the time of weight-gradient products */
-    double wgrad_result;    /* share of the time that writing them takes in groups, not hidden */
-    double gemm_sustained;  /* rate of products in a step over that of one timed alone */
+    double gemm_efficiency;                /* share of peak of a large matrix product */
+    double fp8_efficiency, fp4_efficiency; /* the same of those types; 0: as gemm_efficiency */
+    double mxfp8_speed;    /* rate of products in MXFP8 over those with one scale a tensor */
+    double fp8_attention;  /* rate of attention on fp8 operands over that on 16 bit */
+    bool fp8_reads_both;   /* products in fp8 read operands along rows and along columns */
+    double gemm_overhead;  /* s per call */
+    double gemm_ramp;      /* depth k that filling and draining the tiles costs */
+    double gemm_wave;      /* 0..1: weight of tile-wave quantisation */
+    double gemm_load;      /* multiply-adds while an operand is loaded; 0: large tiles */
+    double fp8_ramp;       /* the same of products in fp8 */
+    double wgrad_slowdown; /* factor on the time of weight-gradient products */
+    double wgrad_result;   /* share of the time that writing them takes in groups, not hidden */
+    double gemm_sustained; /* rate of products in a step over that of one timed alone */
     struct ty_attention_curve attention[TY_N_ATTENTION]; /* flash1..3; others unused */
     /* Shares of the bandwidth that elementwise kernels reach on the bytes they must move. */
     double add_efficiency, activation_efficiency, rope_efficiency;

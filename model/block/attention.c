@@ -38,6 +38,7 @@ static void product(const struct ty_block_maker *b, struct ty_unit_op *op, doubl
 {
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
                                             .dtype = ty_block_product_dtype(b),
+                                            .mx = ty_block_is_mx(b),
                                             .variant = TY_ANY_KERNEL,
                                             .matmul = {rows, in, out}});
 }
@@ -119,6 +120,11 @@ static uint32_t block_latent(struct ty_block_maker *b)
 static bool is_flash(const struct ty_arch *arch)
 {
     return arch->attention >= TY_ATTENTION_FLASH1;
+}
+
+static bool casts_core(const struct ty_block_maker *b)
+{
+    return b->layout->framework.fp8_attention && ty_block_is_narrow(b) && is_flash(b->arch);
 }
 
 static bool rotates(const struct ty_arch *arch)
@@ -246,10 +252,25 @@ static uint32_t qkv(struct ty_block_maker *b)
     }
     const uint32_t at = b->out->n - 1;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), token = b->shard.tokens * e;
-    ty_block_keep(b, at, at + 1, "q, k, v", token * (b->shard.heads + 2 * b->shard.kv_heads) * d);
+    ty_block_keep(b, at, at + 1, "q, k, v",
+                  (casts_core(b) ? TY_FP8_B / e : 1) * token *
+                      (b->shard.heads + 2 * b->shard.kv_heads) * d);
     ty_block_keep(b, at, at, "inputs of q's and k's norms",
                   arch->qk_norm ? token * (b->shard.heads + b->shard.kv_heads) * d : 0);
     return at;
+}
+
+/* Queries, keys and values are cast before the core, and the gradient of its output. */
+static void cast_core(const struct ty_block_maker *b, struct ty_unit_op *before)
+{
+    const double value = ty_arch_value_width(b->arch), width = ty_arch_query_width(b->arch);
+    const double keys = b->shard.kv_heads * (width + value), queries = b->shard.heads * width;
+    if (casts_core(b)) {
+        ty_block_elementwise(b, before, TY_OPERATOR_CAST, TY_CAST_QUANTIZE,
+                             b->shard.tokens * (queries + keys));
+        before->kernel[before->n_kernels - 1].dtype = TY_DTYPE_FP8;
+        before->kernel[before->n_kernels - 1].gradients = b->shard.heads * value / (queries + keys);
+    }
 }
 
 static void core(struct ty_block_maker *b)
@@ -273,7 +294,8 @@ static void core(struct ty_block_maker *b)
                                                       .head_dim = ty_arch_query_width(arch),
                                                       .value_dim = latent ? arch->head_value : 0,
                                                       .window = window ? arch->window : 0,
-                                                      .full = arch->full_attention}});
+                                                      .full = arch->full_attention,
+                                                      .fp8 = casts_core(b)}});
     if (arch->sinks) {
         ty_block_weight(op, "sinks", b->shard.heads);
     }
@@ -340,6 +362,7 @@ void ty_block_attention(struct ty_block_maker *b)
     const double output = x->tokens * x->heads * ty_arch_value_width(b->arch);
     const uint32_t first = b->out->n;
     const uint32_t made = ty_arch_is_latent(b->arch) ? block_latent(b) : qkv(b);
+    cast_core(b, &b->out->op[made]);
     core(b);
     proj(b);
     ty_block_keep(b, made + 1, made + 2, "attention output", output * bytes.core);

@@ -193,7 +193,7 @@ struct ty_op_steps {
 };
 
 #define TY_OP_GRADS   4u
-#define TY_OP_KERNELS 12u
+#define TY_OP_KERNELS 20u
 #define TY_OP_WEIGHTS 4u
 struct ty_unit_op {
     /* in traces; weight NULL: it has no weight gradient to speak of */

@@ -154,11 +154,12 @@ static void add_shared(const struct ty_block_maker *b, struct ty_unit_op *op)
 static void router(struct ty_block_maker *b, uint8_t role)
 {
     const double h = b->arch->hidden, experts = b->arch->experts, own = b->shard.own_tokens;
-    const bool fused = b->layout->framework.fused_router, fp8 = b->arch->dtype == TY_DTYPE_FP8;
+    const bool fused = b->layout->framework.fused_router,
+               narrow = ty_dtype_is_narrow(b->arch->dtype);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_MOE, "router", "router backward", "router wgrad");
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                            .dtype = fp8 ? TY_DTYPE_BF16 : b->arch->dtype,
+                                            .dtype = narrow ? TY_DTYPE_BF16 : b->arch->dtype,
                                             .variant = TY_ANY_KERNEL,
                                             .matmul = {own, h, experts}});
     ty_block_elementwise(b, op, TY_OPERATOR_ROUTER, fused ? TY_FUSED : TY_UNFUSED, own * experts);
@@ -222,7 +223,8 @@ static void grouped(const struct ty_block_maker *b, struct ty_unit_op *op, doubl
 {
     const bool one = b->layout->framework.fused_experts;
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_GROUPED,
-                                            .dtype = b->arch->dtype,
+                                            .dtype = ty_block_product_dtype(b),
+                                            .mx = ty_block_is_mx(b),
                                             .variant = one ? TY_GROUPED_ONE : TY_GROUPED_CALLS,
                                             .grouped = {.groups = b->shard.experts,
                                                         .rows = b->shard.expert_rows,
@@ -262,20 +264,26 @@ static uint32_t products(struct ty_block_maker *b, uint8_t role)
     const double matrices = is_gated(b->arch) ? 2 : 1;
     const bool narrow = b->layout->framework.dispatch_dtype == TY_DISPATCH_FP8;
     const double arrives =
-        narrow ? ty_block_fp8_shares(b->shard.own_tokens * h, rows * h) : rows * h;
+        narrow ? ty_block_fp8_shares(b, b->shard.own_tokens * h, rows * h) : rows * h;
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_MOE, "experts", "experts dgrad", "experts wgrad");
     op->recompute = TY_RECOMPUTE_MOE | TY_RECOMPUTE_MOE_ACT;
     op->expert = op->routed = true;
     op->rows = role;
     sort(b, op);
-    ty_block_fp8(b, op, arrives, rows * matrices * f, b->shard.experts * h * matrices * f);
+    const bool one = b->layout->framework.fused_expert_mlp && b->layout->framework.fused_experts;
+    ty_block_fp8(b, op, arrives, one ? arrives : rows * matrices * f,
+                 b->shard.experts * h * matrices * f);
     for (uint32_t i = 0; i < n; i++) {
         grouped(b, op, h, matrices / n * f);
     }
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
-                         ty_activation_of(b->arch, &b->layout->framework), rows * f);
-    ty_block_fp8(b, op, rows * f, arrives, b->shard.experts * f * h);
+                         ty_activation_of(b->arch, &b->layout->framework), one ? 0 : rows * f);
+    if (one) { /* what is between the products is done by them */
+        ty_block_fp8_weights(b, op, b->shard.experts * f * h);
+    } else {
+        ty_block_fp8(b, op, rows * f, arrives, b->shard.experts * f * h);
+    }
     grouped(b, op, f, h);
     sort(b, op);
     expert_weights(b, op);

@@ -50,6 +50,7 @@ void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, doub
     for (uint32_t i = 0; i < n; i++) {
         ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
                                                 .dtype = ty_block_product_dtype(b),
+                                                .mx = ty_block_is_mx(b),
                                                 .variant = TY_ANY_KERNEL,
                                                 .matmul = {b->shard.tokens, in, out[i]}});
     }

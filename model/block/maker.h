@@ -35,17 +35,21 @@ void ty_block_whole_weight(struct ty_unit_op *op, const char *name, double param
 
 /* ---- fp8.c ---- */
 
-/* Type of the products of a unit: fp8 in layers only; and whether tensors are cast for them. */
+/* Type of the products of a unit: fp8 or NVFP4 in layers only, but for those that stay wide;
+ * whether this is one, whether they are in MXFP8, and whether tensors are cast for them. */
 int ty_block_product_dtype(const struct ty_block_maker *b);
+bool ty_block_is_narrow(const struct ty_block_maker *b);
+bool ty_block_is_mx(const struct ty_block_maker *b);
 bool ty_block_casts(const struct ty_block_maker *b);
 /* Casts of `in` elements that the next products of an operator read, of `out` that gradients are
  * of, and of weights; the same of a linear layer with so many columns. */
 void ty_block_fp8(const struct ty_block_maker *b, struct ty_unit_op *op, double in, double out,
                   double weights);
+void ty_block_fp8_weights(const struct ty_block_maker *b, struct ty_unit_op *op, double weights);
 void ty_block_fp8_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
                          double out);
 /* Elements whose cast takes as long as casting `own` and transposing `all`. */
-double ty_block_fp8_shares(double own, double all);
+double ty_block_fp8_shares(const struct ty_block_maker *b, double own, double all);
 /* Bytes of an element of what is kept of the input of a product. */
 double ty_block_operand_bytes(const struct ty_block_maker *b);
 /* The same of what SwiGLU of experts read. */

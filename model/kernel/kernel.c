@@ -37,9 +37,20 @@ static const struct tile {
 
 static double operand_bytes(enum ty_dtype dtype)
 {
-    static const double bytes[TY_N_DTYPES] = {
-        [TY_DTYPE_BF16] = 2, [TY_DTYPE_FP16] = 2, [TY_DTYPE_FP32] = 4, [TY_DTYPE_FP8] = 1};
+    static const double bytes[TY_N_DTYPES] = {[TY_DTYPE_BF16] = 2,
+                                              [TY_DTYPE_FP16] = 2,
+                                              [TY_DTYPE_FP32] = 4,
+                                              [TY_DTYPE_FP8] = 1,
+                                              [TY_DTYPE_NVFP4] = TY_FP4_B};
     return bytes[dtype];
+}
+
+static double large_efficiency(const struct ty_gpu *gpu, enum ty_dtype dtype)
+{
+    const double own = dtype == TY_DTYPE_FP8     ? gpu->fp8_efficiency
+                       : dtype == TY_DTYPE_NVFP4 ? gpu->fp4_efficiency
+                                                 : 0;
+    return own > 0 ? own : gpu->gemm_efficiency;
 }
 
 /* Time of a tile's operands and products over that of its products alone. */
@@ -56,6 +67,7 @@ struct product {
     const double *of_group;
     double sum_B; /* of an element of the result that is added to what was there; 0: written */
     bool calls;   /* each group for itself */
+    bool mx;      /* operands are MXFP8 */
 };
 
 /* Tiles of a rows along the rows of all groups: each group has whole ones of its own. */
@@ -76,7 +88,7 @@ static double row_tiles(const struct product *p, double a)
 static double busy_flops(const struct ty_gpu *gpu, enum ty_dtype dtype, const struct product *p)
 {
     const double c = gpu->gemm_wave, depth = p->direction == TY_WGRAD ? p->k / p->groups : p->k;
-    const double k = depth + (dtype == TY_DTYPE_FP8 ? gpu->fp8_ramp : gpu->gemm_ramp);
+    const double k = depth + (ty_dtype_is_narrow(dtype) ? gpu->fp8_ramp : gpu->gemm_ramp);
     if (c <= 0) {
         const double whole = row_tiles(p, tiles[0].rows) * tiles[0].rows;
         return 2 * (p->groups > 1 ? whole : p->m) * p->n * k;
@@ -109,7 +121,8 @@ static struct ty_cost matmul_modelled(const struct ty_gpu *gpu, enum ty_dtype dt
                                       const struct product *p)
 {
     const bool wgrad = p->direction == TY_WGRAD, writes = wgrad && p->groups > 1;
-    const double rate = gpu->peak[dtype] * gpu->gemm_efficiency * share;
+    const double rate =
+        gpu->peak[dtype] * large_efficiency(gpu, dtype) * share * (p->mx ? gpu->mxfp8_speed : 1);
     const double result_B = results(p) * (p->sum_B > 0 ? 2 * p->sum_B : ty_dtype_bytes(dtype));
     const double bytes = operands(p) * operand_bytes(dtype) + result_B;
     const double written = writes ? gpu->wgrad_result * result_B / gpu->memory_bandwidth : 0;
@@ -170,7 +183,8 @@ static struct ty_cost matmul_cost(const struct ty_gpu *gpu, const struct ty_kern
                                   enum ty_direction direction)
 {
     const struct ty_matmul *x = &kernel->matmul;
-    const struct product p = in_pass(direction, x->rows, x->in, x->out);
+    struct product p = in_pass(direction, x->rows, x->in, x->out);
+    p.mx = kernel->mx;
     return cost_of(gpu, (enum ty_dtype)kernel->dtype, 1, &p, TY_ANY_KERNEL);
 }
 
@@ -180,6 +194,7 @@ static struct ty_cost grouped_cost(const struct ty_gpu *gpu, const struct ty_ker
 {
     const struct ty_grouped *x = &kernel->grouped;
     struct product p = in_pass(direction, x->rows, x->in, x->out);
+    p.mx = kernel->mx;
     if (x->rows <= 0) {
         return (struct ty_cost){0, 0};
     }
@@ -272,13 +287,13 @@ static bool is_flash(const struct ty_kernel *kernel)
     return kernel->variant >= TY_ATTENTION_FLASH1;
 }
 
-/* FlashAttention knows 16 bit; fp32 has that rate scaled by the peaks (guess), fp8 that very
- * rate. */
-static double type_factor(const struct ty_gpu *gpu, int dtype)
+/* Charts are of 16 bit; fp32 has that rate scaled by the peaks (guess). With products in fp8 or
+ * less the core still has 16 bit unless its operands are cast, too. */
+static double type_factor(const struct ty_gpu *gpu, const struct ty_kernel *kernel)
 {
     const double half = fmax(gpu->peak[TY_DTYPE_BF16], gpu->peak[TY_DTYPE_FP16]);
-    if (dtype != TY_DTYPE_FP32 || half <= 0) {
-        return 1;
+    if (kernel->dtype != TY_DTYPE_FP32 || half <= 0) {
+        return kernel->attention.fp8 ? gpu->fp8_attention : 1;
     }
     return gpu->peak[TY_DTYPE_FP32] / half;
 }
@@ -311,7 +326,7 @@ static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *ke
     const double rate =
         curve->rate_max * s / (s + half) *
         head_factor((enum ty_attention)kernel->variant, (x->head_dim + value_dim(x)) / 2) *
-        type_factor(gpu, kernel->dtype);
+        type_factor(gpu, kernel);
     const double forward_rate = rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
     const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
     const double occupancy = ty_attention_occupancy(b * x->heads * q / FULL_SEQUENCE, backward);
@@ -561,13 +576,15 @@ static struct traffic router(const struct ty_kernel *kernel, bool backward)
 static struct traffic cast(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
                            bool backward)
 {
-    const double bytes[] = {[TY_CAST_QUANTIZE] = e + TY_FP8_B,
-                            [TY_CAST_BOTH] = e + 2 * TY_FP8_B,
-                            [TY_CAST_TRANSPOSE] = 2 * TY_FP8_B,
-                            [TY_CAST_DEQUANTIZE] = TY_FP8_B + e,
+    const double cast_B = kernel->dtype == TY_DTYPE_NVFP4 ? TY_FP4_B : TY_FP8_B;
+    const double bytes[] = {[TY_CAST_QUANTIZE] = e + cast_B,
+                            [TY_CAST_BOTH] = e + 2 * cast_B,
+                            [TY_CAST_TRANSPOSE] = 2 * cast_B,
+                            [TY_CAST_DEQUANTIZE] = cast_B + e,
                             [TY_CAST_AMAX] = e,
                             [TY_CAST_8BIT] = e + TY_GROUP_BYTES(8),
-                            [TY_CAST_4BIT] = e + TY_GROUP_BYTES(4)};
+                            [TY_CAST_4BIT] = e + TY_GROUP_BYTES(4),
+                            [TY_CAST_HADAMARD] = e + cast_B};
     const double times = backward ? kernel->gradients : 1;
     struct traffic traffic = streamed(times * bytes[kernel->variant], gpu->activation_efficiency);
     traffic.kernels = times > 0; /* of weights nothing is cast going backward */

@@ -34,6 +34,9 @@ enum ty_direction {
 
 /* Bytes of an element in fp8, with a 32-bit scale for each 128 (DeepSeek-V3, section 3.3.2). */
 #define TY_FP8_B (1 + 4 / 128.0)
+/* In MXFP8, with a scale of 8 bits for each 32, it is as much. In NVFP4 an element has 4 bits, and
+ * 16 have a scale of 8; the second scale is one of a tensor (arXiv 2509.25149). */
+#define TY_FP4_B (0.5 + 1 / 16.0)
 
 /* Bytes of an element in so many bits, with a 16-bit scale and zero for each 256 (Chen et al. 2021,
  * ActNN: groups of 256). */
@@ -71,6 +74,7 @@ struct ty_attention_core {
     double window;            /* keys that a query sees; 0: all before it */
     bool full;                /* flash kernels compute the masked half too */
     bool narrow;              /* unfused: the softmax is in the type of the scores, not in 32 bit */
+    bool fp8;                 /* flash: queries, keys and values are fp8 */
     bool unmasked; /* every query sees every key: a part of a sequence next to another one */
 };
 
@@ -86,6 +90,7 @@ struct ty_kernel {
     int dtype;    /* enum ty_dtype of what it reads; accumulation, optimizer: of kept gradients */
     int variant;  /* which implementation: `kernel` of struct ty_operator_key */
     bool dropout; /* attention, residual, embedding: it makes and applies masks */
+    bool mx;      /* matmul, grouped: operands have a scale for 32 elements */
     double speed; /* norm: over the GPU's own, where it is fused */
     double gradients; /* merge, cast: elements of the backward pass, for each of the forward */
     union {

@@ -23,10 +23,13 @@ static const struct ty_word *operator_kernel_words(int op)
         {NULL, 0, NULL}};
     static const struct ty_word grouped[] = {
         {"calls", TY_GROUPED_CALLS, NULL}, {"one", TY_GROUPED_ONE, NULL}, {NULL, 0, NULL}};
-    static const struct ty_word cast[] = {
-        {"quantize", TY_CAST_QUANTIZE, NULL},   {"both", TY_CAST_BOTH, NULL},
-        {"transpose", TY_CAST_TRANSPOSE, NULL}, {"dequantize", TY_CAST_DEQUANTIZE, NULL},
-        {"amax", TY_CAST_AMAX, NULL},           {NULL, 0, NULL}};
+    static const struct ty_word cast[] = {{"quantize", TY_CAST_QUANTIZE, NULL},
+                                          {"both", TY_CAST_BOTH, NULL},
+                                          {"transpose", TY_CAST_TRANSPOSE, NULL},
+                                          {"dequantize", TY_CAST_DEQUANTIZE, NULL},
+                                          {"amax", TY_CAST_AMAX, NULL},
+                                          {"hadamard", TY_CAST_HADAMARD, NULL},
+                                          {NULL, 0, NULL}};
     switch (op) {
     case TY_OPERATOR_ATTENTION:
         return ty_attention_words;

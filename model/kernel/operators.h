@@ -74,7 +74,7 @@ enum ty_grouped_kernel {
     TY_GROUPED_ONE    /* all groups in one launch (CUTLASS, DeepGEMM) */
 };
 
-/* Between 16 bit and fp8 with a scale for each 128 elements. */
+/* Between 16 bit and fp8 with a scale for each 128 elements, or NVFP4. */
 enum ty_cast_kernel {
     TY_CAST_QUANTIZE,   /* 16 bit read, fp8 written */
     TY_CAST_BOTH,       /* the same, and written a second time for products that sum over rows */
@@ -82,7 +82,8 @@ enum ty_cast_kernel {
     TY_CAST_DEQUANTIZE, /* fp8 read, 16 bit written */
     TY_CAST_AMAX,       /* 16 bit read for its largest value */
     TY_CAST_8BIT,       /* 16 bit read, 8 written for the backward, which does the reverse */
-    TY_CAST_4BIT        /* the same of 4 bits */
+    TY_CAST_4BIT,       /* the same of 4 bits */
+    TY_CAST_HADAMARD    /* 16 bit read, transformed and written for products that sum over rows */
 };
 
 /* What two kernels must have in common for one to stand for the other. */

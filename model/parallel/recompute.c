@@ -118,7 +118,7 @@ static int check_set(const struct ty_layout *layout, uint32_t set, const struct 
 static int check(const struct ty_layout *layout, const struct ty_section *section,
                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
-    const bool narrow = arch->dtype == TY_DTYPE_FP8;
+    const bool narrow = ty_dtype_is_narrow(arch->dtype);
     int rc = 0;
     (void)gpus;
     if (layout->activation_bits > 0 && (narrow || ty_layout_is_mesh(layout))) {

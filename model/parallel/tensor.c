@@ -151,7 +151,7 @@ static int check_model(const struct ty_layout *layout, const struct ty_section *
         {arch->embedding_norm, "a norm of the embedding (model.embedding_norm)"},
         {arch->head_bias, "a bias of the output matrix (model.head_bias)"},
         {arch->mtp > 0, "modules for further tokens (model.mtp)"},
-        {arch->dtype == TY_DTYPE_FP8, "products in fp8 (model.dtype)"},
+        {ty_dtype_is_narrow(arch->dtype), "products in fp8 or nvfp4 (model.dtype)"},
         {layout->framework.expert_overlap, "passes over each other (framework.expert_overlap)"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {

@@ -199,8 +199,13 @@ static void framework_preset(struct ty_loader *l)
         wanted.text = implied_framework(l);
     }
     const struct ty_preset *preset = preset_find(l, &frameworks, &wanted);
-    if (preset) {
-        preset_apply(l, &frameworks, preset);
+    if (preset == NULL) {
+        return;
+    }
+    preset_apply(l, &frameworks, preset);
+    const struct ty_preset *layout = ty_preset_find(ty_framework_layouts, preset->name);
+    if (layout != NULL) {
+        text_apply(l, TY_SECTION_LAYOUT, layout->name, layout->text);
     }
 }
 

@@ -13,6 +13,7 @@ static void fp8_case(struct model_case *c, const char *layout, enum ty_fp8_recip
     c->arch.dtype = TY_DTYPE_FP8;
     c->cluster.gpu.peak[TY_DTYPE_FP8] = 624e12;
     c->cluster.gpu.kernel_overhead = 0;
+    c->cluster.gpu.mxfp8_speed = 1;
     c->layout.framework.fp8_recipe = recipe;
 }
 
@@ -150,6 +151,150 @@ TEST(only_layers_are_in_fp8)
     struct ty_framework f = {.grad_dtype = TY_GRAD_AUTO, .reduce_dtype = TY_GRAD_AUTO};
     ty_framework_finish(&f, TY_DTYPE_FP8);
     ck_assert(f.grad_fp32);
+}
+
+/* One scale a tensor: products that read along either dimension need one copy; blocks two. */
+TEST(one_copy_does_where_products_read_both_ways)
+{
+    const char *const layout = "{data: 8, global_batch: 8}";
+    const int recipe[] = {TY_FP8_DELAYED, TY_FP8_CURRENT, TY_FP8_BLOCKS, TY_FP8_MX};
+    const double saved[] = {FP8_B, FP8_B, 0, 0}, T = 2048, h = 4096;
+    for (int i = 0; i < 4; i++) {
+        struct model_case c;
+        struct layer_times two, one;
+        fp8_case(&c, layout, (enum ty_fp8_recipe)recipe[i]);
+        layer_times(&c.cluster, &c.arch, &c.layout, &two);
+        c.layout.framework.fp8_reads_both = true;
+        layer_times(&c.cluster, &c.arch, &c.layout, &one);
+        assert_near(two.forward[PROJ].seconds - one.forward[PROJ].seconds,
+                    saved[i] * (T * h + h * h) / (0.49 * 2039e9), 1e-9); /* rounding */
+    }
+}
+
+/* Inputs and gradients: a look, a copy of rows, a transformed one of columns. Weights, once a step:
+ * a look, and both copies at once. */
+TEST(nvfp4_looks_casts_and_transforms)
+{
+    struct model_case with, without;
+    struct layer_times a, b;
+    const double T = 2048, h = 4096, qkv = 3 * h, FP4_B = 0.5 + 1 / 16.0;
+    const char *const layout = "{data: 8, global_batch: 8}";
+    fp8_case(&with, layout, TY_FP8_DELAYED);
+    fp8_case(&without, layout, TY_FP8_NONE);
+    with.arch.dtype = without.arch.dtype = TY_DTYPE_NVFP4;
+    with.cluster.gpu.peak[TY_DTYPE_NVFP4] = without.cluster.gpu.peak[TY_DTYPE_NVFP4] = 1248e12;
+    layer_times(&with.cluster, &with.arch, &with.layout, &a);
+    layer_times(&without.cluster, &without.arch, &without.layout, &b);
+    const double tensor = 2 + 2 * (2 + FP4_B), weight = 2 + 2 + 2 * FP4_B, rate = 0.49 * 2039e9;
+    assert_near(a.forward[QKV].seconds - b.forward[QKV].seconds,
+                (tensor * T * h + weight * h * qkv) / rate, 1e-9);
+    assert_near(a.dgrad[QKV].seconds - b.dgrad[QKV].seconds, tensor * T * qkv / rate, 1e-9);
+    with.layout.framework.fp8_activations = true;
+    ck_assert_double_eq(kept(&with, "inputs of q, k, v"), FP4_B * T * h);
+    with.layout.framework.fp8_weights = true; /* there is no gather in NVFP4 */
+    ty_framework_finish(&with.layout.framework, TY_DTYPE_NVFP4);
+    ck_assert(!with.layout.framework.fp8_weights);
+}
+
+/* Layers at the ends are a kind of their own, which has products in bf16 and casts nothing. */
+TEST(layers_at_the_ends_stay_wide)
+{
+    struct model_case c;
+    struct ty_units units;
+    fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_DELAYED);
+    c.arch.wide_first = 1;
+    c.arch.wide_last = 4;
+    ck_assert_uint_eq(ty_arch_layer_kinds(&c.arch), 2);
+    ck_assert(ty_arch_is_wide(&c.arch, 0) && !ty_arch_is_wide(&c.arch, 1));
+    ck_assert(!ty_arch_is_wide(&c.arch, 27) && ty_arch_is_wide(&c.arch, 28));
+    ty_units_make(&units, &c.arch, &c.layout);
+    for (uint32_t wide = 0; wide < 2; wide++) {
+        const struct ty_unit_ops *layer = &units.kind[TY_UNIT_LAYER + wide];
+        uint32_t n_products = 0, n_wide = 0, n_casts = 0;
+        for (uint32_t i = 0; i < layer->n; i++) {
+            for (uint32_t k = 0; k < layer->op[i].n_kernels; k++) {
+                const struct ty_kernel *kernel = &layer->op[i].kernel[k];
+                n_products += kernel->op == TY_OPERATOR_MATMUL;
+                n_wide += kernel->op == TY_OPERATOR_MATMUL && kernel->dtype == TY_DTYPE_BF16;
+                n_casts += kernel->op == TY_OPERATOR_CAST;
+            }
+        }
+        ck_assert_uint_gt(n_products, 0);
+        ck_assert_uint_eq(n_wide, wide ? n_products : 0);
+        ck_assert(wide ? n_casts == 0 : n_casts >= n_products);
+    }
+}
+
+/* Products of a type have its efficiency, those in MXFP8 a share of that; without one bf16's. */
+TEST(products_have_the_efficiency_of_their_type)
+{
+    struct model_case c;
+    fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_MX);
+    struct ty_gpu *gpu = &c.cluster.gpu;
+    gpu->peak[TY_DTYPE_NVFP4] = 1248e12;
+    gpu->gemm_wave = gpu->gemm_overhead = gpu->fp8_ramp = 0;
+    struct ty_kernel product = {
+        .op = TY_OPERATOR_MATMUL, .variant = TY_ANY_KERNEL, .matmul = {8192, 8192, 8192}};
+    const double flops = 2.0 * 8192 * 8192 * 8192;
+    product.dtype = TY_DTYPE_NVFP4;
+    assert_near(ty_kernel_cost(gpu, &product, TY_FORWARD).seconds,
+                flops / (1248e12 * gpu->gemm_efficiency), 1e-9);
+    gpu->fp4_efficiency = 0.5;
+    gpu->fp8_efficiency = 0.6;
+    gpu->mxfp8_speed = 0.9;
+    assert_near(ty_kernel_cost(gpu, &product, TY_FORWARD).seconds, flops / (1248e12 * 0.5), 1e-9);
+    product.dtype = TY_DTYPE_FP8;
+    assert_near(ty_kernel_cost(gpu, &product, TY_FORWARD).seconds, flops / (624e12 * 0.6), 1e-9);
+    product.mx = true;
+    assert_near(ty_kernel_cost(gpu, &product, TY_FORWARD).seconds, flops / (624e12 * 0.54), 1e-9);
+}
+
+/* Its operands are cast where q, k and v are made, and kept as they are; the core is faster. */
+TEST(attention_reads_fp8_where_told)
+{
+    struct model_case c;
+    struct layer_times a, b;
+    const double T = 2048, h = 4096;
+    fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_DELAYED);
+    c.cluster.gpu.fp8_attention = 1.5;
+    layer_times(&c.cluster, &c.arch, &c.layout, &a);
+    c.layout.framework.fp8_attention = true;
+    layer_times(&c.cluster, &c.arch, &c.layout, &b);
+    const double rate = 0.49 * 2039e9;
+    assert_near(a.forward[ATTENTION].seconds, 1.5 * b.forward[ATTENTION].seconds, 1e-9);
+    assert_near(b.forward[QKV].seconds - a.forward[QKV].seconds, (2 + FP8_B) * 3 * T * h / rate,
+                1e-9);
+    assert_near(b.dgrad[QKV].seconds - a.dgrad[QKV].seconds, (2 + FP8_B) * T * h / rate, 1e-9);
+    ck_assert_double_eq(kept(&c, "q, k, v"), FP8_B * 3 * T * h);
+}
+
+/* What is between the products of experts costs nothing but a launch. */
+TEST(products_of_experts_may_do_what_is_between)
+{
+    struct model_case c;
+    struct ty_units units;
+    fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_MX);
+    c.arch.experts = 8;
+    c.arch.experts_per_token = 2;
+    c.arch.expert_ffn = 1024;
+    double bytes[2];
+    for (int one = 0; one < 2; one++) {
+        c.layout.framework.fused_experts = c.layout.framework.fused_expert_mlp = one != 0;
+        ty_units_make(&units, &c.arch, &c.layout);
+        bytes[one] = 0;
+        const struct ty_unit_ops *layer = &units.kind[TY_UNIT_LAYER];
+        for (uint32_t i = 0; i < layer->n; i++) {
+            for (uint32_t k = 0;
+                 strcmp(layer->op[i].name, "experts") == 0 && k < layer->op[i].n_kernels; k++) {
+                const struct ty_kernel *kernel = &layer->op[i].kernel[k];
+                bytes[one] += kernel->op == TY_OPERATOR_CAST || kernel->op == TY_OPERATOR_ACTIVATION
+                                  ? ty_kernel_bytes(&c.cluster.gpu, kernel)
+                                  : 0;
+            }
+        }
+    }
+    const double rows = 2 * 2048.0, f = 1024;
+    assert_near(bytes[0] - bytes[1], rows * f * (6 + 2 + 2 * FP8_B), 1e-9);
 }
 
 TY_SUITE("fp8")

@@ -206,7 +206,7 @@ TEST(every_mistake_has_a_place_and_a_remedy)
         {HEAD "matmul,forward,fused,bf16,8,8,8,,,,,,,,1\n",
          ":2:16: kernel: matmul has no kinds of kernels (fused); leave this empty"},
         {HEAD "matmul,forward,,half,8,8,8,,,,,,,,1\n",
-         ":2:17: dtype: unknown word (half); write one of bf16, fp16, fp32, fp8"},
+         ":2:17: dtype: unknown word (half); write one of bf16, fp16, fp32, fp8, nvfp4"},
         {HEAD "matmul,forward,,bf16,8,8.5,8,,,,,,,,1\n",
          ":2:24: n: not whole (8.5); write a whole number above 0"},
         {HEAD "matmul,forward,,bf16,8,n/a,8,,,,,,,,1\n",

@@ -17,7 +17,8 @@ class Stack(NamedTuple):
 
 
 STACKS = {
-    "megatron": Stack("megatron", "Megatron-LM", ("megatron-lm", "megascale", "deepseek")),
+    "megatron": Stack("megatron", "Megatron-LM",
+                      ("megatron-lm", "nemo", "megatron-bridge", "megascale", "deepseek")),
     "deepspeed": Stack("deepspeed", "DeepSpeed", ("megatron-deepspeed",), True),
     "torchtitan": Stack("torchtitan", "torchtitan", ("torchtitan", "fsdp")),
 }

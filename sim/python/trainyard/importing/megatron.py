@@ -25,12 +25,15 @@ OTHERS = {  # what is no decoder of equal layers
 }
 TRAINER = "--per-device-train-batch-size"
 
+# Launches cost nothing where one of these is given.
+GRAPHS = ("--use-cuda-graph", "--enable-cuda-graph", "--external-cuda-graph", "--cuda-graph-impl")
+
 
 class Megatron:
     """Flags of one job become facts."""
 
-    def __init__(self, facts: Facts, flags: Flags, fork: bool = False) -> None:
-        self.f, self.flags, self.fork = facts, flags, fork
+    def __init__(self, facts: Facts, flags: Flags, fork: bool = False, recipes: bool = False) -> None:
+        self.f, self.flags, self.fork, self.recipes = facts, flags, fork, recipes
 
     def set(self, key: str, flag: str, value: object, note: str = "", rule: str = RULE) -> None:
         self.f.set(key, self.flags.source(flag, rule), value, note)
@@ -502,9 +505,29 @@ class Megatron:
             self.f.remark(self.flags.source("--fp8-recipe"), f"{given}: no such way of casting "
                                                              "here; it is delayed")
 
+    def without_recipes(self) -> None:
+        """What the preset nemo has, and a job without the flag has not."""
+        flags = [("framework.overlap_tensor_products", "--tp-comm-overlap", "false"),
+                 ("framework.fused_loss", "--cross-entropy-loss-fusion", "false")]
+        if self.f.get("model.dtype") == "fp8":
+            flags.append(("framework.fp8_weights", "--fp8-param-gather", "false"))
+        if self.f.count("layout.pipeline") > 1:
+            flags.append(("layout.order", "--use-tp-pp-dp-mapping",
+                          "[tensor, context, data, pipeline]"))
+        if not any(self.flags.has(flag) for flag in GRAPHS):
+            flags += [("framework.layer_floor", "--cuda-graph-impl", "0.3 ms"),
+                      ("framework.pass_overhead", "--cuda-graph-impl", "0.3 ms")]
+        for key, flag, value in flags:
+            if not self.flags.has(flag):
+                self.set(key, flag, value)
+
     def stack(self) -> None:
-        self.f.set("framework.preset", From("Megatron-DeepSpeed" if self.fork else "Megatron-LM"),
-                   "megatron-deepspeed" if self.fork else "megatron-lm")
+        self.f.set("framework.preset", From("Megatron-DeepSpeed" if self.fork else
+                                            "NeMo" if self.recipes else "Megatron-LM"),
+                   "megatron-deepspeed" if self.fork else
+                   "nemo" if self.recipes else "megatron-lm")
+        if self.recipes:
+            self.without_recipes()
         if not self.fork:  # there the JSON says it
             self.gradients()
             self.overlap()

@@ -467,7 +467,7 @@ class Nemo:
             self.suppose()
         self.widen()
         launched(f, self.flags)
-        Megatron(f, self.flags).read()
+        Megatron(f, self.flags, recipes=True).read()
 
 
 def read(f: Facts) -> None:
