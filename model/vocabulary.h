@@ -73,29 +73,29 @@ enum ty_category {
     X(OPTIMIZER, "optimizer", COMPUTES, TY_INK_NONE)                                               \
     X(COMPUTE_OTHER, "compute_other", COMPUTES, TY_INK_NONE)                                       \
     X(EXPOSED_TENSOR, "exposed_tensor", WAITS, "exposed tensor", 5,                                \
-      {"#ffd199", "#d9bfa8", "tensor", "M0 6h12", 12, 45, false})                                  \
+      {"#ffd199", "#d9bfa8", "tensor", "M0 6h12", 12, 45, false, "#e07b00"})                       \
     X(EXPOSED_PIPELINE, "exposed_pipeline", WAITS, "exposed p2p", 4,                               \
-      {"#e0cad2", "#dcd3ea", "p2p", "M0 6h12", 12, -45, false})                                    \
+      {"#e0cad2", "#dcd3ea", "p2p", "M0 6h12", 12, -45, false, "#b67d8f"})                         \
     X(EXPOSED_DATA, "exposed_data", WAITS, "exposed data", 8,                                      \
-      {"#e5d3c5", "#c9dccf", "data", "M0 6h12M6 0v12", 12, 0, false})                              \
+      {"#e5d3c5", "#c9dccf", "data", "M0 6h12M6 0v12", 12, 0, false, "#b07a50"})                   \
     X(EXPOSED_CONTEXT, "exposed_context", WAITS, "exposed context", 6,                             \
-      {"#d9e0b4", "#d5d8b8", "context", "M0 6h12", 12, 30, false})                                 \
+      {"#d9e0b4", "#d5d8b8", "context", "M0 6h12", 12, 30, false, "#e09020"})                      \
     X(EXPOSED_EXPERT, "exposed_expert", WAITS, "exposed expert", 7,                                \
-      {"#fbc1bd", "#e0c4c4", "expert", "M0 6h12", 12, 60, false})                                  \
+      {"#fbc1bd", "#e0c4c4", "expert", "M0 6h12", 12, 60, false, "#d33a30"})                       \
     X(EXPOSED_OFFLOAD, "exposed_offload", WAITS, "exposed offload", 9,                             \
-      {"#cfe0e8", "#d0d8dc", "offload", "M0 6h12", 12, 75, false})                                 \
+      {"#cfe0e8", "#d0d8dc", "offload", "M0 6h12", 12, 75, false, "#3a7f9c"})                      \
     X(BUBBLE_FILL, "bubble_fill", IDLES, "fill", 1,                                                \
-      {"#e7ebf2", "#f1f1f1", "fill", "M2 2h.01M9 9h.01", 14, 0, true})                             \
+      {"#e7ebf2", "#f1f1f1", "fill", "M2 2h.01M9 9h.01", 14, 0, true, "#8e7cc3"})                  \
     X(BUBBLE_STALL, "bubble_stall", IDLES, "stall", 2,                                             \
-      {"#f3dddb", "#cdcdcd", "stall", "M0 5h10", 10, 0, false})                                    \
+      {"#f3dddb", "#cdcdcd", "stall", "M0 5h10", 10, 0, false, "#d9534f"})                         \
     X(BUBBLE_DRAIN, "bubble_drain", IDLES, "drain", 3,                                             \
-      {"#efe8d8", "#e0e0e0", "drain", "M5 0v10", 10, 0, false})
+      {"#efe8d8", "#e0e0e0", "drain", "M5 0v10", 10, 0, false, "#6b8fa3"})
 
 /* Of time that is never waited: looks like nothing. */
 #define TY_INK_NONE                                                                                \
     "idle", 0,                                                                                     \
     {                                                                                              \
-        "#eee", "#eee", "", NULL, 0, 0, false                                                      \
+        "#eee", "#eee", "", NULL, 0, 0, false, NULL                                                \
     }
 
 enum ty_bucket {

@@ -282,11 +282,28 @@ def check_colours(binary):
             x, y = lab(linear(a), sight), lab(linear(b), sight)
             least = min(least, sum((p - q) ** 2 for p, q in zip(x, y)) ** 0.5)
     assert least >= 15, f"two colours are {least:.0f} apart"
-    for fill in {b.fill for p in picture.panels for b in p.boxes}:
+    for fill in {b.fill for p in picture.panels for b in p.boxes} - set(picture.idle):
         r, g, b = linear(fill)
         light = 0.2126 * r + 0.7152 * g + 0.0722 * b
         assert (light + 0.05) / (0.0056 + 0.05) >= 4.5, f"#111 on {fill} is hard to read"
     return f"least difference {least:.0f}"
+
+
+PAGE = EXAMPLES.parents[1] / "traces" / "page" / "colours.js"
+
+
+def check_hatches(binary):
+    """Idle stretches are hatched in every palette; by default with the lines of the page."""
+    words = ["schedule", "1f1b", "-p", "4", "-m", "8", "--format", "svg", "--palette"]
+    for palette in ("traces", "safe", "print"):
+        picture = Picture(run(binary, words + [palette]))
+        assert list(picture.idle) == ["url(#ty-fill)", "url(#ty-stall)", "url(#ty-drain)"], picture.idle
+        assert set(picture.idle) <= {b.fill for p in picture.panels for b in p.boxes}
+    drawn = run(binary, words + ["traces"]).decode()
+    page = dict(re.findall(r"'bubble_(\w+)': \[.*?'(#\w+)'", PAGE.read_text(encoding="utf-8")))
+    lines = dict(re.findall(r'<pattern id="ty-(\w+)".*?stroke="(#\w+)"', drawn))
+    assert lines == page and len(page) == 3, (lines, page)
+    return "as in the page"
 
 
 LLAMA = ["run", str(EXAMPLES / "llama-30b-256xa100.yaml")]

@@ -2,18 +2,19 @@
  *
  * traces: the colours that Catapult gives the names of the vocabulary (its
  * tracing/base/color_scheme.html), idle stretches pale. safe: Okabe and Ito, Color Universal Design
- * (2008), those five that stay furthest apart together with their light versions, idle stretches as
- * greys of different lightness. print: grey, and black lines on white. The
- * other chunk of a rank, or the other direction, is lighter; in print it is on darker grey. */
+ * (2008), those five that stay furthest apart together with their light versions, idle stretches on
+ * greys of different lightness. In both, idle stretches are hatched, as in the page. print: grey,
+ * and black lines on white. The other chunk of a rank, or the other direction, is lighter; in print
+ * it is on darker grey. */
 #include "traces/svg/internal.h"
 
-/* One row for a kind of stretch: word, colours, and in print what is drawn into a tile of so many
- * tenths of a millimetre, turned by so many degrees. */
+/* One row for a kind of stretch: word, colours, and what is drawn into a tile of so many tenths of
+ * a millimetre, turned by so many degrees: in print, in colours where it is idle. */
 struct ink {
     const char *word;
     const char *traces, *safe;
-    const char *ground;   /* in print */
-    const char *pattern;  /* in print: path in the tile; NULL: none */
+    const char *ground;   /* under a pattern, and in print */
+    const char *pattern;  /* path in the tile; NULL: none */
     const char *id, *pen; /* of the pattern: name, stroke */
     int tile, turn;
 };
@@ -23,6 +24,7 @@ struct ink {
 #define DOTS  "#333\" stroke-linecap=\"round\" stroke-width=\"2.8"
 #define FLY   "#8a8a8a\" stroke-linecap=\"round\" stroke-width=\"2"
 
+#define HATCH    "M0 2.5h10M0 7.5h10"
 #define BACKWARD "M0 4.5h9"
 #define DGRAD    "M2 2h.01M7 7h.01"
 #define WGRAD    "M0 4.5h9M4.5 0v9"
@@ -61,29 +63,39 @@ uint32_t ty_svg_cause(const struct ty_vocabulary *words, uint32_t i)
 
 static const struct ink nothing = {"idle", "#eee", "#eee", "#fff", NULL, "", "", 0, 0};
 
-static struct ink ink_of(const struct ty_vocabulary *words, uint32_t kind)
+static struct ink ink_of(const struct ty_vocabulary *words, int palette, uint32_t kind)
 {
     const uint32_t bucket = kind - TY_SVG_CAUSE;
     if (kind >= TY_SVG_CAUSE && bucket < words->n_buckets) {
         const struct ty_bucket_row *row = &words->buckets[bucket];
         const struct ty_ink *ink = &row->ink;
-        return (struct ink){
+        struct ink hatched = {
             row->short_name,          ink->pale, ink->safe, "#fff", ink->path, ink->id,
             ink->dotted ? FLY : GREY, ink->tile, ink->turn};
+        if (palette != TY_SVG_PRINT) {
+            hatched.ground = palette == TY_SVG_SAFE ? ink->safe : ink->pale;
+            hatched.pattern = ink->line != NULL ? HATCH : NULL;
+            hatched.pen = palette == TY_SVG_SAFE ? "#777" : ink->line;
+            hatched.tile = 10;
+            hatched.turn = -45;
+        }
+        return hatched;
     }
-    return inks[kind].word != NULL ? inks[kind] : nothing;
+    struct ink ink = inks[kind].word != NULL ? inks[kind] : nothing;
+    ink.pattern = palette == TY_SVG_PRINT ? ink.pattern : NULL;
+    return ink;
 }
 
 const char *ty_svg_word(const struct ty_vocabulary *words, uint32_t kind)
 {
-    return ink_of(words, kind).word;
+    return ink_of(words, TY_SVG_PRINT, kind).word;
 }
 
 void ty_svg_put_fill(const struct ty_vocabulary *words, int palette, uint32_t kind,
                      struct ty_text *out)
 {
-    const struct ink ink = ink_of(words, kind);
-    if (palette == TY_SVG_PRINT && ink.pattern != NULL) {
+    const struct ink ink = ink_of(words, palette, kind);
+    if (ink.pattern != NULL) {
         ty_text_add(out, "url(#ty-%s)", ink.id);
     } else {
         ty_text_add(out, "%s",
@@ -95,7 +107,7 @@ void ty_svg_put_fill(const struct ty_vocabulary *words, int palette, uint32_t ki
 
 bool ty_svg_patterned(const struct ty_vocabulary *words, int palette, uint32_t kind)
 {
-    return palette == TY_SVG_PRINT && ink_of(words, kind).pattern != NULL;
+    return ink_of(words, palette, kind).pattern != NULL;
 }
 
 const char *ty_svg_line(int palette)
@@ -109,8 +121,8 @@ void ty_svg_put_patterns(const struct ty_vocabulary *words, int palette, const b
 {
     bool any = false;
     for (uint32_t k = 0; k < TY_SVG_N_KINDS; k++) {
-        const struct ink ink = ink_of(words, k);
-        if (!used[k] || !ty_svg_patterned(words, palette, k)) {
+        const struct ink ink = ink_of(words, palette, k);
+        if (!used[k] || ink.pattern == NULL) {
             continue;
         }
         ty_text_add(out, any ? "" : "<defs>\n");

@@ -85,6 +85,7 @@ struct ty_ink {
     uint8_t tile;
     int8_t turn;
     bool dotted;
+    const char *line; /* of hatches in colour, as traces/page/colours.js has it; NULL: none */
 };
 
 /* Where the time of a rank's compute stream goes; the buckets sum to the makespan. */
