@@ -2,7 +2,7 @@
  *
  *     schedule=1f1b,zb-v&p=4&m=8&v=2&group=4&slices=2&times=F=1,B=2&stages=1,1,2,1
  *     slots=rank 0: F0.0 B0.0;rank 1: ...       an order that was edited by hand
- *     model.preset=llama-13b&layout.tensor=2    keys of the run file
+ *     model.preset=llama-13b&layout.tensor=2    keys of the run file, over those that the page opens with
  *     lesson=3                                  a lesson
  *
  * Values keep their "=" and ","; what is as the room opens may be left out. */
@@ -30,6 +30,14 @@ function addressFrom(pairs) {
 const roomOf = (pairs) => {
   const keys = pairs.map(([key]) => key);
   return keys.includes('lesson') ? 'lessons' : keys.some((key) => key.includes('.')) ? 'model' : 'schedule';
+};
+
+/* What a run file cannot do without. Keys that name all three are one, others change `usual`. */
+const NEEDED = [/^model\./, /^cluster\./, /^layout\.global_batch$/];
+
+const keysOf = (pairs, usual) => {
+  const own = pairs.filter(([key]) => key.includes('.'));
+  return new Map(NEEDED.every((need) => own.some(([key]) => need.test(key))) ? own : [...usual, ...own]);
 };
 
 const address = {

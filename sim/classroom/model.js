@@ -75,8 +75,7 @@ class ModelRoom {
   }
 
   open(pairs) {
-    const own = pairs.filter(([key]) => key.includes('.'));
-    this.keys = new Map(own.length > 0 ? own : MODEL_USUAL);
+    this.keys = keysOf(pairs, MODEL_USUAL);
     this.update();
   }
 
