@@ -29,6 +29,7 @@ layout: {global_batch: 16}
 GPUS, LAYERS, BATCH = 8, 8, 16
 ORDERS = ["[tensor, context, data, pipeline]", "[tensor, context, pipeline, data]"]
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
+STYLE = EXAMPLES.parents[1] / "traces" / "page" / "page.css"
 FILES = ["plan.json", "rows.csv", "best.yaml", "pareto.svg", "plan.html"]
 KEYS = ["layout.tensor", "layout.pipeline", "layout.micro_batch", "schedule.name",
         "schedule.chunks", "layout.zero", "layout.recompute", "layout.sequence_parallel",
@@ -288,8 +289,14 @@ class Suite(Test):
                    and 0 < height - max(ends) < 30
                    and any(t.text.endswith(" none,") for t in texts), max(ends))
         page = (self.folder / "drawn/plan.html").read_text(encoding="utf-8")
-        self.check("the page has the picture and the table, and needs nothing else",
-                   "<svg" in page and "layouts on 8 GPUs" in page and "src=" not in page, page[:300])
+        data = json.loads(re.search(r'id="data">\n(.*?)\n</script>', page, re.S)[1])
+        self.check("the page has the answer and the table, and needs nothing else", data["plan"] == found
+                   and "layouts on 8 GPUs" in data["text"] and "src=" not in page, page[:300])
+        colours = [set(re.findall(r"--\w+: ?(#\w+)", text)) for text in (STYLE.read_text(encoding="utf-8"), page)]
+        self.check("it looks like a report: its style, dark and narrow screens, headings, what scrolls by keyboard",
+                   len(colours[0]) > 20 and colours[0] == colours[1] and 'name="viewport"' in page
+                   and page.count("prefers-color-scheme: dark") + page.count("prefers-color-scheme:dark") > 2
+                   and page.count("<h2") == 2 and re.search(r'<pre id="words" tabindex="0" role="region"', page), page[:300])
 
     def told(self, over):
         """Why layouts stand where they stand: words of the table beside the numbers of the object."""

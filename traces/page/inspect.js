@@ -47,12 +47,6 @@ function memoryTip(timeline, spot) {
     el('p', {}, `Peak ${bytes(row.peak)}, with ${held(row.peak_held)} held. Reserve: context, communicators and, as at the peak, fragmentation.`)];
 }
 
-function placeTip(tip, x, y) {
-  const w = tip.offsetWidth, h = tip.offsetHeight;
-  tip.style.left = Math.max(4, Math.min(x + 16, window.innerWidth - w - 8)) + 'px';
-  tip.style.top = (y + 20 + h > window.innerHeight ? Math.max(4, y - h - 12) : y + 20) + 'px';
-}
-
 /* ---- the walk ---- */
 
 /* Every slice from the chosen one back to the start of the run. */

@@ -1,5 +1,10 @@
 /* tables.js - every number of the page as a table: for screen readers, for print, for copying. */
 
+/* A column's name; above names of lines and changes there is none. */
+function headCell(name) {
+  return name === '' ? el('td') : el('th', {scope: 'col'}, name);
+}
+
 /* head: column names; rows: arrays, the first cell a heading. */
 function table(title, note, head, rows) {
   const wide = head.length > 7 ? ' wide' : '';
@@ -9,7 +14,7 @@ function table(title, note, head, rows) {
       cell && cell.node ? cell.node : cell && cell.text !== undefined ? cell.text : String(cell))))));
   return el('div', {class: 'card' + wide, tabindex: 0, role: 'region', 'aria-label': title}, el('table', {},
     el('caption', {}, title, note ? el('small', {}, note) : null),
-    el('thead', {}, el('tr', {}, ...head.map((h) => el('th', {scope: 'col'}, h)))), body));
+    el('thead', {}, el('tr', {}, ...head.map(headCell))), body));
 }
 
 /* "-1.234 s" and "-5.8 %", coloured when one way is better. */
@@ -26,7 +31,7 @@ function ratio(a, b) {
 /* Rows [name, value(run), format, better] of one or two runs, with the difference. */
 function compared(title, note, runs, entries) {
   const two = runs.length > 1;
-  return table(title, note, two ? ['', 'A', 'B', 'B \u2212 A', ''] : ['', ''], entries.map(([name, value, format, better, sum]) => {
+  return table(title, note, two ? ['', 'A', 'B', 'B \u2212 A', 'change'] : ['', 'value'], entries.map(([name, value, format, better, sum]) => {
     const values = runs.map(value);
     return {sum, cells: [name, ...values.map(format), ...(two ? [delta(values[0], values[1], format, better), ratio(values[0], values[1])] : [])]};
   }));

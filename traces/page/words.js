@@ -215,3 +215,16 @@ function svg(name, attributes, ...children) {
   node.append(...children);
   return node;
 }
+
+/* Beside the pointer, in that corner where the tip hides fewest of some boxes of the window. */
+function placeTip(tip, x, y, boxes = []) {
+  const w = tip.offsetWidth, h = tip.offsetHeight, most = (at, size, all) => Math.max(4, Math.min(at, all - size - 4));
+  const corners = [[x + 16, y + 20], [x + 16, y - h - 12], [x - w - 16, y + 20], [x - w - 16, y - h - 12]].map(([left, top]) => {
+    const at = {left: most(left, w, window.innerWidth), top: most(top, h, window.innerHeight)};
+    const hides = (box) => box.left < at.left + w && box.right > at.left && box.top < at.top + h && box.bottom > at.top;
+    return {...at, hidden: boxes.filter(hides).length + (hides({left: x, right: x, top: y, bottom: y}) ? 1e6 : 0)};
+  });
+  const best = corners.reduce((a, b) => b.hidden < a.hidden ? b : a);
+  tip.style.left = best.left + 'px';
+  tip.style.top = best.top + 'px';
+}

@@ -147,13 +147,13 @@ static void put_uneven(struct ty_json *j, const struct ty_plan_answer *a)
     ty_json_end(j);
 }
 
-/* Appends the answer as one JSON object. Without `seconds` it is the same for any number of
- * threads, and after a kill and --resume. */
-static void plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_text *t)
+/* Puts the answer as one object. Without `seconds` it is the same for any number of threads, and
+ * after a kill and --resume. */
+static void put_answer(struct ty_json *j, const char *key, const struct ty_plan_answer *a,
+                       bool seconds)
 {
     static const char *const objectives[] = {"time", "cost", "memory"};
     const struct ty_plan_result *best = &a->result[a->best];
-    struct ty_json j = ty_json_to_text(t);
     uint64_t space = 0, fit = 0, bounded = 0, simulated = 0;
     char digest[TY_DIGEST_TEXT];
     for (uint32_t i = 0; i < a->n_results; i++) {
@@ -162,58 +162,64 @@ static void plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_te
         bounded += a->result[i].n_bounded;
         simulated += a->result[i].n_simulated;
     }
-    ty_json_object(&j, NULL);
-    ty_json_lines(&j);
-    ty_json_whole(&j, "space", space);
-    ty_json_whole(&j, "fit", fit);
-    ty_json_whole(&j, "bounded", bounded);
-    ty_json_whole(&j, "simulated", simulated);
-    ty_json_bool(&j, "exact", a->exact);
+    ty_json_object(j, key);
+    ty_json_lines(j);
+    ty_json_whole(j, "space", space);
+    ty_json_whole(j, "fit", fit);
+    ty_json_whole(j, "bounded", bounded);
+    ty_json_whole(j, "simulated", simulated);
+    ty_json_bool(j, "exact", a->exact);
     if (ty_plan_gap(a) >= 0) {
-        ty_json_real(&j, "gap", ty_plan_gap(a));
+        ty_json_real(j, "gap", ty_plan_gap(a));
     }
-    ty_json_text(&j, "objective", objectives[a->objective]);
+    ty_json_text(j, "objective", objectives[a->objective]);
     if (a->n_shards > 1) {
-        ty_json_whole(&j, "shard", a->shard + 1);
-        ty_json_whole(&j, "shards", a->n_shards);
+        ty_json_whole(j, "shard", a->shard + 1);
+        ty_json_whole(j, "shards", a->n_shards);
     }
     if (a->own.step_s > 0) {
-        ty_json_object(&j, "given");
-        ty_json_real(&j, "step_time_s", a->own.step_s);
-        ty_json_real(&j, "peak_memory_bytes", a->own.peak_B);
-        ty_json_bool(&j, "fits", a->own.fits);
-        ty_json_bool(&j, "tight", a->own.tight);
-        ty_json_end(&j);
+        ty_json_object(j, "given");
+        ty_json_real(j, "step_time_s", a->own.step_s);
+        ty_json_real(j, "peak_memory_bytes", a->own.peak_B);
+        ty_json_bool(j, "fits", a->own.fits);
+        ty_json_bool(j, "tight", a->own.tight);
+        ty_json_end(j);
     }
-    put_rows(&j, "rows", best, best->row, best->n_rows);
-    ty_json_real(&j, "margin", best->space.margin);
-    put_rows(&j, "tight", best, best->tight, best->n_tight);
+    put_rows(j, "rows", best, best->row, best->n_rows);
+    ty_json_real(j, "margin", best->space.margin);
+    put_rows(j, "tight", best, best->tight, best->n_tight);
     if (a->sure != NULL) {
-        ty_json_array(&j, "uncertainty");
-        ty_json_lines(&j);
+        ty_json_array(j, "uncertainty");
+        ty_json_lines(j);
         for (uint32_t i = 0; i < best->n_rows; i++) {
-            ty_json_object(&j, NULL);
-            ty_json_whole(&j, "row", best->row[i].row + 1);
-            ty_band_members(&j, &a->sure[i].step, i > 0 ? &a->sure[i].gap : NULL);
-            ty_json_end(&j);
+            ty_json_object(j, NULL);
+            ty_json_whole(j, "row", best->row[i].row + 1);
+            ty_band_members(j, &a->sure[i].step, i > 0 ? &a->sure[i].gap : NULL);
+            ty_json_end(j);
         }
-        ty_json_end(&j);
+        ty_json_end(j);
     }
-    put_pareto(&j, a);
+    put_pareto(j, a);
     if (a->uneven.dealt > 0) {
-        put_uneven(&j, a);
+        put_uneven(j, a);
     }
     if (a->n_results > 1) {
-        put_scaling(&j, a);
+        put_scaling(j, a);
     }
-    ty_json_bool(&j, "chance_set_aside", a->no_noise);
-    ty_json_text(&j, "config_digest", ty_config_digest_text(best->base, digest));
-    ty_json_whole(&j, "seed", best->base->run.seed);
-    ty_json_text(&j, "version", TRAINYARD_VERSION);
+    ty_json_bool(j, "chance_set_aside", a->no_noise);
+    ty_json_text(j, "config_digest", ty_config_digest_text(best->base, digest));
+    ty_json_whole(j, "seed", best->base->run.seed);
+    ty_json_text(j, "version", TRAINYARD_VERSION);
     if (seconds) {
-        ty_json_real(&j, "seconds", a->seconds);
+        ty_json_real(j, "seconds", a->seconds);
     }
-    ty_json_end(&j);
+    ty_json_end(j);
+}
+
+static void plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_text *t)
+{
+    struct ty_json j = ty_json_to_text(t);
+    put_answer(&j, NULL, a, seconds);
     ty_text_bytes(t, "\n", 1);
 }
 
@@ -521,29 +527,21 @@ static void plan_svg(struct ty_text *out, const struct ty_plan_answer *answer)
     ty_text_release(&table);
 }
 
-/* Appends a page with that picture and the table: HTML that needs no other file. */
+/* Appends a page of the same answer: HTML that needs no other file. */
 static void plan_page(struct ty_text *out, const struct ty_plan_answer *answer)
 {
-    const struct ty_config *base = answer->result[0].base;
+    const char *model = answer->result[0].base->arch.name;
     struct ty_text table = {.data = NULL};
+    struct ty_json j = ty_json_to_text(out);
+    j.also = "<>&";
     ty_plan_table(answer, &table);
-    ty_text_add(out, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>");
-    ty_svg_put_escaped(out, base->arch.name != NULL ? base->arch.name : "A model");
-    ty_text_add(out, ": layouts</title>\n"
-                     "<style>body{font:15px/1.5 sans-serif;max-width:72rem;margin:2rem auto;"
-                     "padding:0 1rem}pre{font:13px/1.45 monospace;overflow-x:auto}"
-                     "svg{width:100%%;height:auto}</style>\n");
-    plan_svg(out, answer);
-    ty_text_add(out, "<pre>");
-    for (char *line = table.len > 0 ? table.data : NULL, *end; line != NULL; line = end) {
-        end = strchr(line, '\n');
-        if (end != NULL) {
-            *end++ = '\0';
-        }
-        ty_svg_put_escaped(out, line);
-        ty_text_add(out, "\n");
-    }
-    ty_text_add(out, "</pre>\n</html>\n");
+    ty_text_bytes(out, (const char *)ty_plan_page_head, ty_plan_page_head_len);
+    ty_json_object(&j, NULL);
+    ty_json_text(&j, "model", model != NULL ? model : "");
+    ty_json_text(&j, "text", table.len > 0 ? table.data : "");
+    put_answer(&j, "plan", answer, false);
+    ty_json_end(&j);
+    ty_text_bytes(out, (const char *)ty_plan_page_tail, ty_plan_page_tail_len);
     out->failed = out->failed || table.failed;
     ty_text_release(&table);
 }

@@ -8,4 +8,9 @@
 /* Appends the answer as a table for people. */
 void ty_plan_table(const struct ty_plan_answer *answer, struct ty_text *t);
 
+/* plan_page.c, made of the files here and in traces/page: what comes before and after the
+ * data. */
+extern const unsigned char ty_plan_page_head[], ty_plan_page_tail[];
+extern const size_t ty_plan_page_head_len, ty_plan_page_tail_len;
+
 #endif
