@@ -19,6 +19,17 @@ static inline const char *ty_path_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+/* A path, and words after it, as titles have them: of one from the root the name alone, since where
+ * it lies is not for who gets the picture. */
+static inline const char *ty_path_shown(const char *path)
+{
+    const char *name = path;
+    for (const char *c = path; path[0] == '/' && *c != '\0' && *c != ' '; c++) {
+        name = *c == '/' ? c + 1 : name;
+    }
+    return name;
+}
+
 /* Length of a file's name (no slash in it) without its ending: 5 of "llama.json". */
 static inline size_t ty_path_stem(const char *name)
 {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/path.h"
 #include "sim/base/text.h"
 #include "sim/base/words.h"
 #include "sim/cli_api.h"
@@ -281,7 +282,7 @@ static void describe(struct lanes *l, uint32_t i)
 {
     const struct ty_run *run = l->runs[i].run;
     struct ty_figures f;
-    add_meta(l, i, "name")->text = l->runs[i].name;
+    add_meta(l, i, "name")->text = ty_path_shown(l->runs[i].name);
     if (run == NULL) {
         add_meta(l, i, "measured")->flag = true;
         add_meta(l, i, "steps")->number = lanes_timeline(l, i)->program->n_steps;
@@ -358,7 +359,8 @@ static void add_panels(struct lanes *l, struct ty_trace *trace)
             .timeline = lanes_timeline(l, i),
             .ranks = l->shown[i].ranks,
             .n_ranks = l->shown[i].n,
-            .title = ty_arena_printf(&l->arena, "%c  %s%s", (char)('A' + i), l->runs[i].name,
+            .title = ty_arena_printf(&l->arena, "%c  %s%s", (char)('A' + i),
+                                     ty_path_shown(l->runs[i].name),
                                      l->runs[i].run == NULL ? " (measured)" : ""),
             .remark = whole ? remark(l, i) : NULL,
             .difference = whole ? difference(l, i) : NULL};

@@ -1,7 +1,7 @@
 /* Drives pages of `trainyard report` in Chromium: what a reader sees, points at, clicks and types.
  * Usage: node report.js CHROMIUM FOLDER [--all], where FOLDER has one.html (1F1B on 4 stages), two.html (two
  * runs), op.html (every operation), stop.html (a deadlock), chunks.html (interleaved), shards.html (one
- * stage, sharded), full.html (does not fit), long.html (16 stages, 256 micro-batches). Prints TAP.
+ * stage, sharded), full.html (does not fit), long.html (16 stages, 256 micro-batches), and plan/plan.html. Prints TAP.
  * Without --all: what a reader does first, and that pages load. */
 'use strict';
 
@@ -424,9 +424,71 @@ async function stops(browser) {
   await page.close();
 }
 
+/* What is seen before anybody scrolls, and that a tip leaves the chain alone. */
+async function opensAtOnce(browser) {
+  const two = await open(browser, 'two.html');
+  const seen = await two.page.evaluate(() => {
+    const {timeline} = window.trainyard, top = document.getElementById('canvas').getBoundingClientRect().top;
+    return timeline.items.filter((k) => k.type === 'lane' && top + k.y + k.h <= innerHeight).map((k) => `${k.run}.${k.row}`);
+  });
+  is(['0.0', '0.3', '1.0', '1.3'].every((row) => seen.includes(row)), 'of two runs both are in the first window, whole', seen);
+  await two.page.close();
+  for (const name of ['one.html', 'two.html']) {
+    const {page} = await open(browser, name, {viewport: {width: 390, height: 844}});
+    const box = await page.locator('#canvas').boundingBox();
+    is(box.y < 280 && box.height > 200, `${name}: on a phone the timeline is near the top`, box);
+    is(await page.evaluate(() => [...document.querySelectorAll('th')].every((th) => th.textContent.trim() !== '')), 'no head of a table is empty');
+    is(await page.evaluate(() => [...document.querySelectorAll('*')].filter((node) => /auto|scroll/.test(getComputedStyle(node).overflow) && node.scrollWidth > node.clientWidth + 1)
+      .every((node) => node.tabIndex >= 0 || node.querySelector('button, a, summary, [tabindex]'))), 'a keyboard reaches all that scrolls');
+    is(await page.evaluate(() => [...document.querySelectorAll('img, [role=img]')].every((node) => node.alt || node.getAttribute('aria-label'))), 'pictures say what they show');
+    await page.close();
+  }
+  const {page} = await open(browser, 'one.html');
+  const at = await find(page, 0, 2, 'backward', 1), other = await find(page, 0, 1, 'backward', 1);
+  await page.mouse.click(at.x, at.y);
+  await page.mouse.move(at.x + 1, at.y);
+  is(await tip(page) === '', 'what the panel tells of the chosen slice no tip hides');
+  await page.mouse.move(other.x, other.y);
+  const hidden = await page.evaluate(() => {
+    const tip = document.getElementById('tip').getBoundingClientRect();
+    const over = (b) => b.left < tip.right && b.right > tip.left && b.top < tip.bottom && b.bottom > tip.top;
+    const boxes = window.trainyard.timeline.trailBoxes(), wide = tip.width, high = tip.height;
+    return {boxes: boxes.length, over: boxes.filter(over).length, wide, high};
+  });
+  is(await tip(page) !== '' && hidden.boxes > 5 && hidden.over <= hidden.boxes / 4, 'and that of another leaves the chain in sight', hidden);
+  await page.close();
+}
+
+/* The page of trainyard plan. */
+async function plans(browser) {
+  for (const viewport of [{width: 1440, height: 900}, {width: 390, height: 844}]) {
+    const {page, wrong, asked} = await open(browser, 'plan/plan.html', {viewport, colorScheme: viewport.width === 390 ? 'dark' : 'light'});
+    is(wrong.length === 0 && asked.length === 1, `a plan, ${viewport.width} wide: no word on the console, nothing is asked for`, [wrong, asked]);
+    is(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing sticks out');
+    is(await page.evaluate(() => [...document.querySelectorAll('table')].every((table) => {
+      const place = table.closest('[role=region][tabindex="0"]');
+      return table.clientWidth <= place.clientWidth || /auto/.test(getComputedStyle(place).overflowX);
+    })), 'tables are whole, or scroll where a keyboard reaches them');
+    is(await page.evaluate(() => [...document.querySelectorAll('th')].every((th) => th.textContent.trim() !== '')), 'no head of a table is empty');
+    const marks = page.locator('.mark'), panel = page.locator('#panel'), count = await marks.count();
+    is(count > 3 && await page.locator('.mark[aria-pressed=true]').count() === 1, 'points are buttons, and one is chosen', count);
+    const row = await marks.nth(count - 1).getAttribute('data-row');
+    await marks.nth(count - 1).hover();
+    is((await tip(page)).includes(`row ${row}`), 'a point under the pointer says what it is', await tip(page));
+    await marks.nth(count - 1).click();
+    is((await panel.innerText()).includes(`Row ${row}`) && await page.locator(`tr.this[data-row="${row}"]`).count() > 0, 'a click chooses it, in the tables too');
+    await page.keyboard.press('ArrowLeft');
+    const before = await marks.nth(count - 2).getAttribute('data-row');
+    is((await panel.innerText()).includes(`Row ${before}`), 'an arrow key goes to the one before');
+    await page.locator('#tables button').first().click();
+    is((await panel.innerText()).includes(`Row ${await page.locator('#tables button').first().innerText()}`), 'and a line of a table chooses its point');
+    await page.close();
+  }
+}
+
 (async () => {
   const browser = await chromium.launch({executablePath, args: ['--no-sandbox']});
-  const first = [loads, hovers, types, compares, stops];
+  const first = [loads, opensAtOnce, plans, hovers, types, compares, stops];
   const rest = [walks, plays, toggles, reads, isLegible, fits, draws, answers, prints, isDamaged, ...views];
   for (const part of all ? [...first, ...rest] : first) {
     try {

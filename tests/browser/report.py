@@ -56,6 +56,8 @@ def main():
             subprocess.run([binary, "report", str(EXAMPLES / words[0]), "-q", "-o",
                             str(pathlib.Path(folder, name))] + words[1:],
                            stderr=subprocess.DEVNULL, check=False)
+        subprocess.run([binary, "plan", str(EXAMPLES / "first.yaml"), "--over", "layout.tensor=1,2", "--over",
+                        "layout.pipeline=1,2", "-q", "-o", f"{folder}/plan"], stdout=subprocess.DEVNULL, check=False)
         done = subprocess.run([node, str(HERE / "report.js"), browser, folder, *sys.argv[2:]],
                               env=env, check=False)
     return done.returncode

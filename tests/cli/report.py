@@ -176,7 +176,11 @@ def check_page(text, n_rows):
     if outside:
         yield f"it names other places: {outside[:3]}"
     data = data_of(text)
+    if "'col'},'')" in text or "'nodes',tabindex:0" not in text or 'id="others" role="region" tabindex="0"' not in text:
+        yield "a head without a name, or a list that scrolls and no keyboard reaches"
     for run in data["runs"]:
+        if not re.fullmatch(r"[\w.-]+", run["file"]):
+            yield f"where the file lies: {run['file']}"
         read = Run(run)
         yield from list(read.problems())[:3]
         if not run["halted"] and not any(r["job"] for r in run["rows"]) and \

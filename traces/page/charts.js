@@ -151,7 +151,7 @@ function othersTable(run, name) {
     item.formula === null ? '\u2013' : share(item.formula), bytes(item.peak) + (item.verdict === 'fits' ? '' : item.verdict === 'tight' ? ', tight' : ', too much')];
   const heads = [name.trim(), 'step', 'change', 'bubble', 'by formula', 'fullest GPU'];
   return el('table', {}, el('caption', {class: 'visually-hidden'}, `${name}other schedules, simulated`),
-    el('thead', {}, el('tr', {}, ...heads.map((h) => el('th', {scope: 'col'}, h)))),
+    el('thead', {}, el('tr', {}, ...heads.map(headCell))),
     el('tbody', {}, ...items.map((item) => el('tr', {class: item.own ? 'this' : item.verdict === 'does not fit' ? 'nofit' : undefined},
       el('th', {scope: 'row', title: `${held(Math.round(item.held * 10) / 10)} held at most`}, scheduleName(item)), ...row(item).map((x) => el('td', {}, x))))));
 }

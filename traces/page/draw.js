@@ -368,6 +368,13 @@ Object.assign(Timeline.prototype, {
     }
   },
 
+  /* Where the slices of the trail are in the window. */
+  trailBoxes() {
+    const {trail} = shown, at = this.canvas.getBoundingClientRect(), run = trail && this.runs[trail.run];
+    return (trail ? trail.slices : []).map((i) => [i, this.place(trail.run, i)]).filter(([i, item]) => item && endOf(run, i) >= view.from && run.start[i] <= view.to)
+      .map(([i, item]) => ({left: at.left + this.x(run.start[i]), right: at.left + this.x(endOf(run, i)), top: at.top + item.y, bottom: at.top + item.y + item.h}));
+  },
+
   outline(spot, width, colour) {
     const item = spot && this.place(spot.run, spot.i);
     if (!item) {

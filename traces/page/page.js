@@ -103,6 +103,20 @@ if (runs.reduce((n, run) => n + run.rows.length, 0) > ROWS_WITH_ALL) {
   shown.comm = shown.memory = false;
 }
 const timeline = new Timeline(runs, $('canvas'), $('overview'));
+/* Of two runs both are seen at once, if need be without what is below their passes. */
+function makeRoom() {
+  fillLegend();
+  for (const name of ['comm', 'memory']) {
+    timeline.layout();
+    if (runs.length > 1 && $('canvas').getBoundingClientRect().top + window.scrollY + timeline.height > window.innerHeight) {
+      shown[name] = false;
+    }
+  }
+}
+
+fillHead();
+fillTiles();
+makeRoom();
 const usualRows = ROWS.filter((name) => shown[name]).join();
 const keep = keepAddress(timeline, usualRows, () => { readAddress(timeline, act, usualRows); paint(); });
 
@@ -340,10 +354,11 @@ function listenToPointer() {
       shown.over = slice;
       timeline.draw();
     }
-    tip.hidden = !spot;
-    if (spot) {
+    const told = slice && shown.chosen && slice.run === shown.chosen.run && slice.i === shown.chosen.i; /* in the panel */
+    tip.hidden = !spot || told;
+    if (!tip.hidden) {
       tip.replaceChildren(...tipOf(timeline, spot));
-      placeTip(tip, event.clientX, event.clientY);
+      placeTip(tip, event.clientX, event.clientY, timeline.trailBoxes());
     }
   });
   canvas.addEventListener('pointerup', (event) => {
@@ -355,6 +370,7 @@ function listenToPointer() {
       return;
     }
     if (mark !== null && !spot) { shown.range = null; }
+    tip.hidden = true;
     if (!spot || spot.i === undefined) {
       act.choose(null);
     } else if (shown.chosen && spot.run === shown.chosen.run && spot.i === shown.chosen.i) {
@@ -470,8 +486,6 @@ function listenToPrinting() {
   window.addEventListener('afterprint', () => { timeline.toScreen(); paint(); });
 }
 
-fillHead();
-fillTiles();
 fillTables($('tables'), runs, data.figure_rows);
 placesCard($('places'), runs);
 fillFoot();

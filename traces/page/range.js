@@ -46,7 +46,7 @@ function rangeTable(runs, range) {
   });
   body.append(line('all', all, true));
   return el('table', {id: 'sums'}, el('caption', {class: 'visually-hidden'}, 'Time of the rows shown in the selected range'),
-    el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, ''), ...(one ? ['time', 'share'] : ['A', 'B']).map((h) => el('th', {scope: 'col'}, h)))), body);
+    el('thead', {}, el('tr', {}, ...['', ...(one ? ['time', 'share'] : ['A', 'B'])].map(headCell))), body);
 }
 
 function rangeWords(range) {

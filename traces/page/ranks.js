@@ -32,7 +32,7 @@ function placesOf(run, name) {
   return [el('p', {class: 'lead'}, `${name}${replicaWords(places, nodes.size, places.nodes)} The colour is the pipeline stage; point at a GPU for its groups. `,
     axes.map((a) => `${a.axis.replace('_', ' ')} (${SHORT_AXES[a.axis]}): ${a.groups} groups of ${a.size}, each on ${a.nodes} ${a.nodes === 1 ? 'node' : 'nodes'}`).join('; ')),
   el('div', {class: 'key'}, ...Array.from({length: stages}, (_, s) => el('span', {}, el('i', {style: `background:${stageColour(s, stages)}`}), `stage ${s}`))),
-  el('div', {class: 'nodes'}, ...[...nodes].map(([node, ranks]) => nodeBox(node, ranks, axes, stages)))];
+  el('div', {class: 'nodes', tabindex: 0, role: 'region', 'aria-label': `${name}nodes and their GPUs`}, ...[...nodes].map(([node, ranks]) => nodeBox(node, ranks, axes, stages)))];
 }
 
 function placesCard(card, runs) {

@@ -13,7 +13,7 @@ function lossesTable(fleet, name) {
 }
 
 function worthTable(fleet, name) {
-  return table(`What would be worth it${name}`, 'in closed form, each alone', ['', 'goodput', ''],
+  return table(`What would be worth it${name}`, 'in closed form, each alone', ['', 'goodput', 'change'],
     fleet.worth.map((change) => ({cells: [change.what, share(change.goodput), signedShare(change.goodput - fleet.goodput)]})));
 }
 

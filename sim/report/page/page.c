@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "sim/base/path.h"
 #include "sim/base/words.h"
 #include "sim/cli_api.h"
 #include "sim/run/figures.h"
@@ -48,7 +49,7 @@ static int put_run(struct ty_json *j, const struct ty_shown_run *shown,
     }
     if (rc == 0) {
         ty_json_object(j, NULL);
-        ty_json_text(j, "file", shown->name);
+        ty_json_text(j, "file", ty_path_shown(shown->name));
         ty_json_text(j, "trouble", shown->trouble != NULL ? shown->trouble : "");
         ty_json_bool(j, "halted", ty_run_halted(shown->run));
         rc = ty_page_put_run(j, shown->run, &selection, variants, err);
