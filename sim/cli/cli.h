@@ -30,7 +30,7 @@ struct cli_options {
     bool show_config, traffic, uncertain, no_bubbles, force, resume, merge, quiet, help;
     const struct ty_crew *crew; /* with whom the work is shared; NULL: nobody */
     char seed[64];              /* "run.seed=N", the last of `set`; or empty */
-    char line[4096]; /* the whole command as it can be typed again, or its beginning, "..." */
+    char line[4096];            /* the command as pages show it, or its beginning, "..." */
 };
 
 /* The program, of which a process of a crew (NULL: none) plays its part. The exit status. */

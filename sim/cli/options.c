@@ -238,7 +238,7 @@ static int check_seed(const struct cli_options *o, const char *text)
     return 2;
 }
 
-/* Words as a shell reads them again. */
+/* Words as a shell reads them again; of paths from the root the name alone, as in titles. */
 static void keep_line(int argc, char **argv, struct cli_options *out)
 {
     static const char harmless[] =
@@ -246,10 +246,14 @@ static void keep_line(int argc, char **argv, struct cli_options *out)
     size_t n = (size_t)snprintf(out->line, sizeof(out->line), "trainyard");
     for (int i = 0; i < argc && n + 8 < sizeof(out->line); i++) {
         const bool plain = argv[i][0] != '\0' && argv[i][strspn(argv[i], harmless)] == '\0';
+        const char *path = argv[i][0] == '/' ? argv[i] : strstr(argv[i], "=/");
+        path += path != NULL && *path == '=' ? 1 : 0;
+        const char *name = path != NULL ? strrchr(path, '/') + 1 : "";
         out->line[n++] = ' ';
         out->line[n] = '\'';
         n += plain ? 0 : 1;
         for (const char *c = argv[i]; *c != '\0' && n + 8 < sizeof(out->line); c++) {
+            c = c == path && *name != '\0' ? name : c;
             n += (size_t)snprintf(out->line + n, 8, *c == '\'' ? "'\\''" : "%c", *c);
         }
         out->line[n] = '\'';

@@ -178,6 +178,8 @@ def check_page(text, n_rows):
     data = data_of(text)
     if "'col'},'')" in text or "'nodes',tabindex:0" not in text or 'id="others" role="region" tabindex="0"' not in text:
         yield "a head without a name, or a list that scrolls and no keyboard reaches"
+    if not re.match(r"trainyard report [\w.-]+ -q -o page\.html", data["command"]) or re.search(r"[ '=]/", data["command"]):
+        yield f"the foot says where files lie: {data['command']}"
     for run in data["runs"]:
         if not re.fullmatch(r"[\w.-]+", run["file"]):
             yield f"where the file lies: {run['file']}"
