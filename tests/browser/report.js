@@ -486,9 +486,29 @@ async function plans(browser) {
   }
 }
 
+/* Of the classroom, which needs its module to draw, the style: a drawing and more sliders than a phone shows. */
+async function sticks(browser) {
+  const room = path.resolve(__dirname, '../../sim/classroom'), read = (name) => fs.readFileSync(path.join(room, name), 'utf8');
+  const page = await browser.newPage({viewport: {width: 390, height: 844}});
+  await page.setContent(read('page.html').replace('%STYLE%', () => read('page.css')).replace(/<script[^]*?<\/script>/g, ''));
+  await page.evaluate(() => {
+    document.getElementById('schedule').hidden = false;
+    document.getElementById('s-canvas').style.height = '240px';
+    document.getElementById('s-form').innerHTML = Array.from({length: 24}, (_, k) => `<div class="field"><label for="f${k}">key ${k}</label><input type="range" id="f${k}"></div>`).join('');
+  });
+  const box = (id) => page.locator(id).boundingBox(), last = page.locator('#f23');
+  await last.scrollIntoViewIfNeeded();
+  await last.click();
+  const [canvas, slider] = [await box('#s-canvas'), await box('#f23')];
+  is(canvas.y >= 0 && canvas.y + canvas.height <= slider.y, 'on a phone the drawing of the classroom stays above the slider that moves', [canvas, slider]);
+  await page.locator('#s-save summary').click();
+  is(await page.locator('.drawing').first().evaluate((node) => getComputedStyle(node).overflowY === 'visible'), 'and cuts off no menu that is open');
+  await page.close();
+}
+
 (async () => {
   const browser = await chromium.launch({executablePath, args: ['--no-sandbox']});
-  const first = [loads, opensAtOnce, plans, hovers, types, compares, stops];
+  const first = [loads, opensAtOnce, plans, sticks, hovers, types, compares, stops];
   const rest = [walks, plays, toggles, reads, isLegible, fits, draws, answers, prints, isDamaged, ...views];
   for (const part of all ? [...first, ...rest] : first) {
     try {
