@@ -70,10 +70,10 @@ function markOf(row, i, x, y) {
 /* Stairs of a number of GPUs: to the right of and above a corner every layout is beaten. */
 function stairsOf(gpus, x, y, wide) {
   let low = Infinity, path = '';
-  points.filter((row) => row.gpus === gpus && row.peak_memory_bytes < low && (low = row.peak_memory_bytes)).forEach((row) => {
+  points.filter((row) => row.gpus === gpus && row.verdict !== 'tight' && row.peak_memory_bytes < low && (low = row.peak_memory_bytes)).forEach((row) => {
     path += `${path ? `H${x(row)}` : `M${x(row)} ${EDGE.top}`}V${y(row)}`;
   });
-  return svg('path', {fill: 'none', stroke: SIZES[sizes.indexOf(gpus) % SIZES.length], d: `${path}H${wide - EDGE.right}`});
+  return svg('path', {fill: 'none', stroke: SIZES[sizes.indexOf(gpus) % SIZES.length], d: path && `${path}H${wide - EDGE.right}`});
 }
 
 function draw() {
@@ -118,7 +118,7 @@ function show() {
     ['memory', `${bytes(row.peak_memory_bytes)}, ${row.verdict}`], ['GPUs', row.gpus], ...differing.map((key) => [short(key), row[key]])]
     .forEach(([name, value]) => facts.append(el('dt', {}, name), el('dd', {}, String(value))));
   parts.forEach(([b, s]) => bar.append(el('span', {style: `width:${100 * s / row.step_time_s}%;background:${colours.css(BUCKET_LOOK[b] || b)}`})));
-  $('panel').replaceChildren(el('h3', {}, `Row ${row.row}`), el('p', {class: 'where'}, unbeaten.has(row.row) ? 'no other is as fast with as little memory' : row.verdict === 'tight' ? 'fast, and nearly full' : 'one of the fastest'), facts, bar,
+  $('panel').replaceChildren(el('h3', {}, `Row ${row.row}`), el('p', {class: 'where'}, unbeaten.has(row.row) ? 'no other is as fast with as little memory' : row.verdict === 'tight' ? 'among the fastest, but tight' : 'one of the fastest'), facts, bar,
     el('p', {class: 'small'}, parts.map(([b, s]) => `${BUCKET_WORDS[b]} ${secs(s)}`).join(', ')),
     ...(sizes.length === 1 ? [el('p', {}, el('code', {}, optionsOf(row)))] : []));
 }
