@@ -383,6 +383,9 @@ int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories,
     f->nodes = (f->gpus + cluster->gpus_per_node - 1) / cluster->gpus_per_node;
     ty_run_numbers(run, &f->step);
     f->checkpoint = fleet_checkpoint(run);
+    if (isnan(f->checkpoint.bytes) || isnan(f->step.mfu)) { /* as whole.h says of exhausted memory */
+        return ty_fail_memory(err);
+    }
     f->options = fleet_resolve(run, &f->checkpoint);
     const struct ty_fleet_options *options = &f->options;
     int rc = find_replicas(run, f, err);
