@@ -531,7 +531,7 @@ def round_trip(folder):
         path, toml = folder / "round.yaml", folder / "round.toml"
         path.write_text("cluster: {preset: dgx-h100, nodes: 8}\n"
                         "framework: {preset: torchtitan}\n" + text)
-        plan = subprocess.run([sys.argv[1], "plan", str(path), "--emit", "torchtitan"],
+        plan = subprocess.run([sys.argv[1], "plan", str(path), "--margin", "0", "--emit", "torchtitan"],
                               capture_output=True, text=True)
         toml.write_text(plan.stdout)
         status, _, run_file, said = imported(folder, "torchtitan", [toml], "--gpus", "64")

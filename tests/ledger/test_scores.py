@@ -85,7 +85,7 @@ def scored(factor=1.0):
     data = dataclasses.replace(OTHER, name="other, starred")
     results = [Result(row, data.job(row), data.sweep(row),
                       data.seconds(row) and factor * data.seconds(row), data.oom(row),
-                      factor * time, fits, factor * 0.4)
+                      factor * time, fits, factor * 0.4, factor * time)
                for row, (time, fits) in zip(ROWS, SIMULATED)]
     out = Scored(data, results, False)
     out.figures = score(out)
