@@ -383,7 +383,7 @@ int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories,
     f->nodes = (f->gpus + cluster->gpus_per_node - 1) / cluster->gpus_per_node;
     ty_run_numbers(run, &f->step);
     f->checkpoint = fleet_checkpoint(run);
-    if (isnan(f->checkpoint.bytes) || isnan(f->step.mfu)) { /* as whole.h says of exhausted memory */
+    if (isnan(f->checkpoint.bytes) || isnan(f->step.mfu)) { /* see whole.h: no memory */
         return ty_fail_memory(err);
     }
     f->options = fleet_resolve(run, &f->checkpoint);
