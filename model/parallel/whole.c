@@ -222,18 +222,29 @@ double ty_flops_model(const struct ty_arch *arch, bool causal)
     return sum_of(arch, NULL, causal, model_work);
 }
 
-const char *const ty_flops_convention_words[] = {"palm", "megatron", "nanotron", "torchtitan"};
+const char *const ty_flops_convention_words[] = {"palm", "megatron", "sc21", "nanotron",
+                                                 "torchtitan"};
+const char *const ty_flops_convention_docs[] = {
+    "6 N + 12 L h s",
+    "GEMMs and half of attention",
+    "GEMMs and attention, times 4/3 with recomputation",
+    "GEMMs and attention",
+    "6 N without the input embedding, and 12 L h s",
+};
 
-/* NVIDIA/Megatron-LM training.py, num_floating_point_operations (since March 2025);
- * huggingface/nanotron models/llama.py, get_flops; pytorch/torchtitan models/utils.py,
- * get_dense_model_nparams_and_flops and that of experts. */
+/* NVIDIA/Megatron-LM training.py, num_floating_point_operations (since March 2025), which
+ * NVIDIA-NeMo/Megatron-Bridge flop_utils.py repeats; microsoft/Megatron-DeepSpeed utils.py,
+ * throughput_calculator (equation 3 of Narayanan et al. 2021); huggingface/nanotron
+ * models/llama.py, get_flops; pytorch/torchtitan models/utils.py,
+ * get_dense_model_nparams_and_flops and that of experts. mosaicml/llm-foundry (fsdp) counts as
+ * PaLM does. */
 static const struct {
     const char *preset;
     enum ty_flops_convention convention;
 } counts_as[] = {
-    {"megatron-lm", TY_FLOPS_MEGATRON},
-    {"nanotron", TY_FLOPS_NANOTRON},
-    {"torchtitan", TY_FLOPS_TORCHTITAN},
+    {"megatron-lm", TY_FLOPS_MEGATRON},     {"nemo", TY_FLOPS_MEGATRON},
+    {"megatron-bridge", TY_FLOPS_MEGATRON}, {"megatron-deepspeed", TY_FLOPS_SC21},
+    {"nanotron", TY_FLOPS_NANOTRON},        {"torchtitan", TY_FLOPS_TORCHTITAN},
 };
 
 enum ty_flops_convention ty_flops_convention(const char *preset)
@@ -262,9 +273,12 @@ static double without_embedding(const struct model *m, const struct ty_arch *arc
     return 6 * params + 3 * forward_work(m, WITHOUT_WEIGHTS, causal);
 }
 
-double ty_flops_counted(const struct ty_arch *arch, enum ty_flops_convention convention)
+double ty_flops_counted(const struct ty_arch *arch, enum ty_flops_convention convention,
+                        bool recomputes)
 {
     switch (convention) {
+    case TY_FLOPS_SC21:
+        return sum_of(arch, NULL, false, all_products) * (recomputes ? 4.0 / 3 : 1);
     case TY_FLOPS_MEGATRON:
         return sum_of(arch, NULL, true, all_products);
     case TY_FLOPS_NANOTRON:

@@ -47,17 +47,20 @@ double ty_flops_model(const struct ty_arch *arch, bool causal);
 enum ty_flops_convention {
     TY_FLOPS_PALM,       /* as above; of stacks that print none */
     TY_FLOPS_MEGATRON,   /* products with half of attention, without the router's */
+    TY_FLOPS_SC21,       /* products with attention in full, 4/3 of it with any recomputation */
     TY_FLOPS_NANOTRON,   /* products with attention in full */
     TY_FLOPS_TORCHTITAN, /* 6 (N without the input matrix and positions) + 12 L a d s */
     TY_N_FLOPS_CONVENTIONS
 };
 extern const char *const ty_flops_convention_words[TY_N_FLOPS_CONVENTIONS];
+extern const char *const ty_flops_convention_docs[TY_N_FLOPS_CONVENTIONS]; /* what it counts */
 
 /* That of a stack, by framework.preset. */
 enum ty_flops_convention ty_flops_convention(const char *preset);
 
-/* Model FLOPs per token of a training step by that convention. */
-double ty_flops_counted(const struct ty_arch *arch, enum ty_flops_convention convention);
+/* FLOPs per token of a training step by that convention; some count recomputation in. */
+double ty_flops_counted(const struct ty_arch *arch, enum ty_flops_convention convention,
+                        bool recomputes);
 
 /* FLOPs per token of forwards that layout.recompute repeats; with those above, of HFU. What an
  * attention kernel computes again for itself is none of them. */

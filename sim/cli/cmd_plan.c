@@ -60,7 +60,9 @@ static int read_lists(const struct cli_options *o, struct lists *out)
 {
     for (const char *at = o->free; at != NULL && *at != '\0';) {
         const size_t n = strcspn(at, ",");
-        if (out->n == 2 || n > 16) {
+        const bool section =
+            (n == 6 && memcmp(at, "layout", n) == 0) || (n == 8 && memcmp(at, "schedule", n) == 0);
+        if (out->n == 2 || !section || strcmp(at + n, ",") == 0) {
             cli_say("trainyard plan: --free %s: not a list of sections; write layout, schedule or "
                     "layout,schedule\n",
                     o->free);
@@ -85,6 +87,10 @@ static bool emits_words(const struct cli_options *o)
 
 static int check_emit(const struct cli_options *o)
 {
+    if (o->emit != NULL && o->uncertain) {
+        cli_say("trainyard plan: --emit writes one layout, without bands; leave --uncertain out\n");
+        return 2;
+    }
     static const char *const stacks[] = {"megatron", "deepspeed", "torchtitan", "yaml"};
     for (size_t i = 0; o->emit != NULL && i < sizeof(stacks) / sizeof(stacks[0]); i++) {
         if (strcmp(o->emit, stacks[i]) == 0) {

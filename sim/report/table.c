@@ -296,7 +296,8 @@ static void sharing(const struct ty_run *run, struct ty_text *t)
 
 /* Ranks that start together share links as long as they stay in step. Where a step depends on that,
  * a remark says how long it takes when they do not. */
-static void ties(const struct ty_run *run, double step_s, double full_s, struct ty_text *t)
+static int ties(const struct ty_run *run, double step_s, double full_s, struct ty_text *t,
+                struct ty_err *err)
 {
     struct ty_config config = ty_trial_config(run);
     const bool noisy =
@@ -304,16 +305,22 @@ static void ties(const struct ty_run *run, double step_s, double full_s, struct 
     double other_s;
     if (run->sharing != TY_SHARING_SIMULATED || full_s < TIES_FULL * step_s || noisy ||
         config.workload.job != NULL || (double)ty_run_n_tasks(run) > TIES_TASKS) {
-        return;
+        return 0;
     }
     config.run.jitter = TIES_JITTER;
-    if (ty_trial_step(&config, &other_s) == 0 && fabs(other_s / step_s - 1) > TIES_SHARE) {
+    const int rc = ty_trial_step(&config, &other_s);
+    if (rc < 0) {
+        return rc == TY_ENOMEM ? ty_fail_memory(err)
+                               : ty_fail(err, rc, "the run without ties failed");
+    }
+    if (fabs(other_s / step_s - 1) > TIES_SHARE) {
         char words[64];
         ty_text_add(t,
                     "ties decide: with compute times that differ by 1e-9 (--set run.jitter=1e-9) a "
                     "step takes %s, %+.1f %%\n",
                     ty_words_seconds(other_s, words, sizeof(words)), 100 * (other_s / step_s - 1));
     }
+    return 0;
 }
 
 int ty_report_step(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
@@ -352,8 +359,7 @@ int ty_report_step(const struct ty_run *run, struct ty_text *t, struct ty_err *e
                     (unsigned)run->all.program->n_ranks);
     }
     sharing(run, t);
-    ties(run, f.step_s, full_s, t);
-    return 0;
+    return ties(run, f.step_s, full_s, t, err);
 }
 
 int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *err)

@@ -54,8 +54,9 @@ static double mfu_framework(const struct ty_figures *f)
     if (c->workload.job != NULL) { /* there is no model */
         return 0;
     }
-    return ty_flops_counted(&c->arch, ty_flops_convention(preset)) * f->tokens_per_s_per_gpu /
-           ty_run_peak(f->run);
+    const double per_token =
+        ty_flops_counted(&c->arch, ty_flops_convention(preset), ty_layout_repeats(&c->layout) != 0);
+    return per_token * f->tokens_per_s_per_gpu / ty_run_peak(f->run);
 }
 
 /* Compute time of a stage, mean over its ranks. */
@@ -131,6 +132,14 @@ static bool note_mfu(const struct ty_figures *f, char *buf, size_t size)
     ty_words_share(f->mfu_causal, share, sizeof(share));
     (void)snprintf(buf, size, "PaLM: 6 N + 12 L h s, attention in full (causal: %s)", share);
     return true;
+}
+
+static bool note_mfu_framework(const struct ty_figures *f, char *buf, size_t size)
+{
+    const char *preset = f->run->config->layout.framework.preset;
+    const enum ty_flops_convention convention = ty_flops_convention(preset);
+    ty_snprintf(buf, size, "as %s counts: %s", preset, ty_flops_convention_docs[convention]);
+    return convention != TY_FLOPS_PALM && f->run->config->workload.job == NULL;
 }
 
 static bool note_hfu(const struct ty_figures *f, char *buf, size_t size)
@@ -226,8 +235,10 @@ const struct ty_figure_row ty_figure_table[] = {
      "matrix products in place of parameters, as Megatron-LM counts them",
      UNIT(SHARE, 1), MEMBER(mfu_causal), JSON, PAGE(40, "MFU, causal attention")},
     {"mfu_framework",
-     "as framework.preset counts, mfu_framework_convention: palm, megatron, nanotron or torchtitan",
-     UNIT(SHARE, 1), .value = mfu_framework, JSON, PAGE(40, "MFU, as the framework counts")},
+     "as framework.preset counts, mfu_framework_convention: palm, megatron, sc21, nanotron or "
+     "torchtitan",
+     UNIT(SHARE, 1), .value = mfu_framework, .note = note_mfu_framework, JSON,
+     TABLE(45, "MFU, framework's"), PAGE(40, "MFU, as the framework counts")},
     {"hfu", "mfu with what layout.recompute repeats counted in the same way: never less",
      UNIT(SHARE, 1), MEMBER(hfu), .note = note_hfu, JSON, TABLE(60, "HFU"), PAGE(40, "HFU"),
      SWEEP(30)},

@@ -280,13 +280,28 @@ void ty_band_members(struct ty_json *j, const struct ty_band_ends *step,
     }
 }
 
-int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct ty_err *err)
+int ty_band_alone(struct ty_band *band, struct ty_row_source *rows, const char *set,
+                  uint32_t threads, const volatile int *stop, struct ty_arena *arena,
+                  struct ty_err *err)
 {
     const struct ty_sweep_table none = {.remark = NULL};
     struct ty_memory_semaphore gate;
     struct ty_worker_pool workers;
-    const struct ty_row_source rows = {
-        .source = *source, .table = &none, .gate = &gate, .workers = &workers};
+    rows->table = &none;
+    rows->gate = &gate;
+    rows->workers = &workers;
+    ty_memory_semaphore_init(&gate);
+    gate.stop = stop;
+    ty_worker_pool_init(&workers, &rows->source);
+    const int rc = ty_band_find(band, rows, 0, set, threads, arena, err);
+    ty_worker_pool_release(&workers);
+    ty_memory_semaphore_release(&gate);
+    return rc;
+}
+
+int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct ty_err *err)
+{
+    struct ty_row_source rows = {.source = *source};
     if (ty_run_check_model(run, "a band", err) < 0) {
         return TY_EUSAGE;
     }
@@ -301,13 +316,9 @@ int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct 
     if (band == NULL) {
         return ty_fail_memory(err);
     }
-    ty_memory_semaphore_init(&gate);
-    gate.stop = run->progress.stop;
-    ty_worker_pool_init(&workers, &rows.source);
     const char *engine = run->sharing == TY_SHARING_ESTIMATED ? "run.engine=sweep" : NULL;
-    const int rc = ty_band_find(band, &rows, 0, engine, run->threads, &run->arena, err);
-    ty_worker_pool_release(&workers);
-    ty_memory_semaphore_release(&gate);
+    const int rc =
+        ty_band_alone(band, &rows, engine, run->threads, run->progress.stop, &run->arena, err);
     run->band = rc == 0 ? band : NULL;
     return rc;
 }

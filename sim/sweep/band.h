@@ -44,6 +44,12 @@ struct ty_band {
 int ty_band_find(struct ty_band *band, const struct ty_row_source *rows, uint32_t row,
                  const char *extra, uint32_t jobs, struct ty_arena *arena, struct ty_err *err);
 
+/* The same of rows->source alone, whose workers live as long as the call. Once *stop is not 0, no
+ * run begins. */
+int ty_band_alone(struct ty_band *band, struct ty_row_source *rows, const char *set,
+                  uint32_t threads, const volatile int *stop, struct ty_arena *arena,
+                  struct ty_err *err);
+
 /* The ends of the band of a time, such as the step's; of a speed they are the other way round. */
 struct ty_band_ends {
     double fast_s, slow_s;

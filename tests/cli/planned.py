@@ -417,6 +417,11 @@ class Suite(Test):
                    and answer["exact"] is False and answer["given"]["step_time_s"] > 0, done)
         done = self.trainyard("plan", "run.yaml", *self.sets, "--within", "1e-9", "-j", "1")
         self.check("and shows the layout of the file", "\nyours " in done.stdout, done)
+        done = self.trainyard("plan", "run.yaml", "--over", "layout.tensor=3,2,5", "--over",
+                              "schedule.name=1f1b,interleaved", "--over", "layout.pipeline=1")
+        self.check("listed values that no layout can have are named", all(
+            f"\n  {line}\n" in re.sub(" +", " ", done.stdout).replace("\n ", "\n  ") for line in (
+                "layout.tensor 2; none has 3, 5", "schedule.name 1f1b; none has interleaved")), done)
 
     def hasty(self):
         """Ctrl-C before anything is simulated, where a layout was to be printed."""

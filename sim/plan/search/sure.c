@@ -34,21 +34,9 @@ static int find_band(const struct ty_plan_result *r, const struct ty_plan_row *r
                      const volatile int *stop, struct ty_band *band, struct ty_arena *arena,
                      struct ty_err *err)
 {
-    const struct ty_sweep_table none = {.remark = NULL};
-    struct ty_memory_semaphore gate;
-    struct ty_worker_pool workers;
-    struct ty_row_source rows = {.table = &none, .gate = &gate, .workers = &workers};
-    int rc = source_of(r, row, &rows.source, arena, err);
-    if (rc < 0) {
-        return rc;
-    }
-    ty_memory_semaphore_init(&gate);
-    gate.stop = stop;
-    ty_worker_pool_init(&workers, &rows.source);
-    rc = ty_band_find(band, &rows, 0, NULL, jobs, arena, err);
-    ty_worker_pool_release(&workers);
-    ty_memory_semaphore_release(&gate);
-    return rc;
+    struct ty_row_source rows = {.table = NULL};
+    const int rc = source_of(r, row, &rows.source, arena, err);
+    return rc < 0 ? rc : ty_band_alone(band, &rows, NULL, jobs, stop, arena, err);
 }
 
 int ty_plan_sure(struct ty_plan_answer *a, uint32_t jobs, const volatile int *stop,

@@ -87,6 +87,31 @@ static uint32_t put_values(struct ty_text *t, const struct ty_plan_answer *a, ui
     return values.n;
 }
 
+/* Appends those of the numbers or schedules that --over lists which no layout has: "; none has 3".
+ * Returns how many. */
+static uint32_t put_unused(struct ty_text *t, const struct ty_plan_answer *a, uint32_t key)
+{
+    const struct ty_plan_space *space = &a->result[0].space;
+    const struct ty_plan_axis *axis = &space->axis[key];
+    const bool known = ty_plan_key_is_plain(key) && key != TY_PLAN_SEQUENCE_PARALLEL;
+    struct values values;
+    uint32_t n = 0;
+    find_values(a, key, &values);
+    for (uint32_t i = 0; i < axis->n && axis->searched && values.n < VALUES_MOST; i++) {
+        bool used = false;
+        for (uint32_t k = 0; k < values.n; k++) {
+            used = used || values.of[k].number == axis->value[i];
+        }
+        if (!used && known) {
+            ty_text_add(t, "%s%u", n++ == 0 ? "; none has " : ", ", (unsigned)axis->value[i]);
+        } else if (!used && key == TY_PLAN_SCHEDULE) {
+            ty_text_add(t, "%s%s", n++ == 0 ? "; none has " : ", ",
+                        ty_schedules[axis->value[i]]->name);
+        }
+    }
+    return n;
+}
+
 static void put_space(struct ty_text *t, const struct ty_plan_answer *a)
 {
     char name[TY_PLAN_VALUE];
@@ -94,7 +119,9 @@ static void put_space(struct ty_text *t, const struct ty_plan_answer *a)
         struct ty_text values = {.data = NULL};
         const bool every = i == TY_PLAN_ORDER && a->result[0].space.axis[i].n == 0;
         /* data follows from the others */
-        if (i != TY_PLAN_DATA && put_values(&values, a, i) > 1 && !values.failed) {
+        const bool varies = i != TY_PLAN_DATA && put_values(&values, a, i) > 1;
+        const bool unused = i < TY_PLAN_N_AXES && put_unused(&values, a, i) > 0;
+        if ((varies || unused) && !values.failed) {
             ty_text_add(t, "  %s", ty_plan_key_name(i, name));
             ty_text_pad(t, 28);
             ty_text_add(t, "%s\n",

@@ -95,13 +95,16 @@ TEST(frameworks_count_flops_each_in_its_own_way)
                        tied ? "true" : "false");
         model_case_begin(&c, 1);
         ck_assert_msg(model_read(&c, NULL, text) == 0, "%s", c.err.text);
-        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("megatron-lm")),
+        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("megatron-lm"), false),
                             products + attention / 2);
-        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("nanotron")),
+        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("nanotron"), false),
                             products + attention);
-        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("torchtitan")),
+        ck_assert_double_eq(
+            ty_flops_counted(&c.arch, ty_flops_convention("megatron-deepspeed"), true),
+            (products + attention) * 4 / 3);
+        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("torchtitan"), false),
                             products + attention + 6 * 5 * 64 - (tied ? 6 * 64000 : 0));
-        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("fsdp")),
+        ck_assert_double_eq(ty_flops_counted(&c.arch, ty_flops_convention("fsdp"), false),
                             ty_flops_model(&c.arch, false));
         model_case_release(&c);
     }
