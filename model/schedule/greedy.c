@@ -19,6 +19,7 @@ struct ty_greedy_rank {
     uint32_t held;                /* pieces not yet freed by W */
     uint32_t n_queued, n_weighed; /* I started, W started */
     bool asleep;
+    double left; /* how long it still computes */
 };
 
 int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
@@ -89,6 +90,8 @@ static void begin(struct ty_greedy *g, struct ty_slots *out)
     }
     for (uint32_t r = 0; r < g->shape.p; r++) {
         out->rank[r].n = 0;
+        g->rank[r].left =
+            (double)g->shape.m * g->shape.v * (g->times.forward + g->times.input + g->times.weight);
         set_when(g, r, 0);
     }
 }
@@ -111,9 +114,10 @@ static double arrival(const struct ty_greedy *g, uint32_t rank, const struct ty_
 
 /* Looks through the next pass of each kind of a rank, in the order given. Returns the place of the
  * first behind `next` that can start now without ever holding more than the cap, or UINT32_MAX;
- * *wake: the first time, after now, at which one that is known to come arrives. */
+ * *ready: when it arrived; *wake: the first time, after now, at which one that is known to come
+ * arrives. */
 static uint32_t scan(const struct ty_greedy *g, const struct ty_rank_slots *order, uint32_t r,
-                     double now, double *wake)
+                     double now, double *ready, double *wake)
 {
     const struct ty_greedy_rank *rank = &g->rank[r];
     const uint32_t kinds = 2 * g->shape.v;
@@ -133,6 +137,7 @@ static uint32_t scan(const struct ty_greedy *g, const struct ty_rank_slots *orde
             if (at > now + g->slack) {
                 *wake = at < *wake ? at : *wake;
             } else if (fits && i > rank->next) {
+                *ready = at;
                 return i;
             }
             seen |= bit;
@@ -148,12 +153,13 @@ static uint32_t scan(const struct ty_greedy *g, const struct ty_rank_slots *orde
 struct choice {
     const struct ty_slot *slot; /* NULL: none */
     uint32_t place;             /* in the order; UINT32_MAX: a W out of the queue */
+    double ready;               /* when all that it needs has arrived */
     double wake;
 };
 
-static struct choice take(const struct ty_rank_slots *order, uint32_t place)
+static struct choice take(const struct ty_rank_slots *order, uint32_t place, double ready)
 {
-    return (struct choice){.slot = &order->slot[place], .place = place};
+    return (struct choice){.slot = &order->slot[place], .place = place, .ready = ready};
 }
 
 static struct choice choose(const struct ty_greedy *g, const struct ty_rank_slots *order,
@@ -169,14 +175,15 @@ static struct choice choose(const struct ty_greedy *g, const struct ty_rank_slot
         const bool full =
             head->phase == TY_PHASE_FORWARD && rank->held >= g->cap && !rules->as_given;
         if (at <= now + g->slack && !full) {
-            return take(order, rank->next);
+            return take(order, rank->next, at);
         }
         none.wake = full || at <= now + g->slack ? HUGE_VAL : at;
         if (rules->overtaking != TY_OVERTAKE_NEVER &&
             (rules->overtaking == TY_OVERTAKE_EAGER || !has_weight)) {
-            const uint32_t place = scan(g, order, r, now, &none.wake);
+            double ready;
+            const uint32_t place = scan(g, order, r, now, &ready, &none.wake);
             if (place != UINT32_MAX) {
-                return take(order, place);
+                return take(order, place, ready);
             }
         }
         if (!full && at < now + rules->patience * g->times.weight) {
@@ -214,12 +221,13 @@ static void notify(struct ty_greedy *g, uint32_t from, const struct ty_slot *s, 
     }
 }
 
-/* Starts a pass on a rank; returns its end. */
-static double start(struct ty_greedy *g, uint32_t r, const struct ty_slot *s, double now,
-                    bool as_given, struct ty_rank_slots *out)
+/* Starts a pass on a rank, of which all needs have arrived at `ready`; returns its end. */
+static double start(struct ty_greedy *g, uint32_t r, const struct ty_slot *s, double ready,
+                    double now, bool as_given, struct ty_rank_slots *out)
 {
     struct ty_greedy_rank *rank = &g->rank[r];
-    const double ready = arrival(g, r, s), end = (ready > now ? ready : now) + duration(g, s);
+    const double takes = duration(g, s), end = (ready > now ? ready : now) + takes;
+    rank->left -= takes;
     const size_t key = (size_t)s->stage * g->shape.m + s->mb;
     out->slot[out->n++] = *s;
     if (s->phase == TY_PHASE_FORWARD) {
@@ -258,8 +266,9 @@ static void pass_by(struct ty_greedy *g, const struct ty_rank_slots *order, uint
 }
 
 double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, uint32_t m,
-                      const struct ty_greedy_rules *rules, struct ty_slots *out)
+                      const struct ty_greedy_rules *rules, double limit, struct ty_slots *out)
 {
+    const double beyond = limit * (1 + 1e-9); /* far above the rounding of sums of durations */
     double makespan = 0;
     greedy->shape.m = m;
     begin(greedy, out);
@@ -272,7 +281,11 @@ double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, ui
             set_when(greedy, r, choice.wake);
             continue;
         }
-        const double end = start(greedy, r, choice.slot, now, rules->as_given, &out->rank[r]);
+        const double end =
+            start(greedy, r, choice.slot, choice.ready, now, rules->as_given, &out->rank[r]);
+        if (end + greedy->rank[r].left > beyond) {
+            return HUGE_VAL;
+        }
         makespan = end > makespan ? end : makespan;
         if (choice.place != UINT32_MAX) {
             pass_by(greedy, &order->rank[r], r, choice.place);

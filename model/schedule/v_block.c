@@ -70,11 +70,10 @@ int ty_sched_v_blocks(const struct ty_sched_shape *shape, const struct ty_sched_
                       struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_greedy greedy;
-    struct ty_slots order;
+    struct ty_slots order, other;
     int rc = ty_slots_init(&order, shape, arena, err);
-    if (rc == 0) {
-        rc = ty_greedy_init(&greedy, TY_PLACE_V, shape, times, cap, arena, err);
-    }
+    rc = rc < 0 ? rc : ty_slots_init(&other, shape, arena, err);
+    rc = rc < 0 ? rc : ty_greedy_init(&greedy, TY_PLACE_V, shape, times, cap, arena, err);
     if (rc != 0) {
         return rc;
     }
@@ -85,14 +84,20 @@ int ty_sched_v_blocks(const struct ty_sched_shape *shape, const struct ty_sched_
     double best = HUGE_VAL;
     size_t way = 0;
     for (size_t i = 0; i < n_ways(times); i++) {
-        const double makespan = ty_greedy_play(&greedy, &order, trial.m, &ways[i], slots);
+        const double makespan = ty_greedy_play(&greedy, &order, trial.m, &ways[i], best, &other);
         if (makespan < best) {
+            const struct ty_slots better = other;
+            other = *slots;
+            *slots = better;
             best = makespan;
             way = i;
         }
     }
-    repeat_blocks(shape, block, &order);
-    if (ty_greedy_play(&greedy, &order, shape->m, &ways[way], slots) < HUGE_VAL) {
+    if (trial.m < shape->m) {
+        repeat_blocks(shape, block, &order);
+        best = ty_greedy_play(&greedy, &order, shape->m, &ways[way], HUGE_VAL, slots);
+    }
+    if (best < HUGE_VAL) {
         return 0;
     }
     return ty_fail(err, TY_EBUG, "schedule: a building block over %u ranks cannot be run",

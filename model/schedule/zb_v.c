@@ -134,9 +134,9 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
         return rc;
     }
     fill(shape, &order);
-    const double by_rule = ty_greedy_play(&greedy, &order, shape->m, &given, slots);
+    const double by_rule = ty_greedy_play(&greedy, &order, shape->m, &given, HUGE_VAL, slots);
     strip(&order);
-    if (ty_greedy_play(&greedy, &order, shape->m, &filled, slots) >= by_rule) {
+    if (ty_greedy_play(&greedy, &order, shape->m, &filled, by_rule, slots) >= by_rule) {
         fill(shape, slots);
     }
     return 0;

@@ -116,3 +116,18 @@ void ty_arena_release(struct ty_arena *arena)
     }
     *arena = (struct ty_arena){0};
 }
+
+void ty_arena_reset(struct ty_arena *arena)
+{
+    struct ty_arena_chunk *chunk = arena->head;
+    const size_t total = arena->total;
+    if (chunk != NULL && chunk->next == NULL) {
+        memset(chunk->data, 0, chunk->used);
+        chunk->used = 0;
+        return;
+    }
+    ty_arena_release(arena);
+    if (total > 0) { /* no memory: as after a release */
+        arena->head = chunk_new(arena, total);
+    }
+}

@@ -31,4 +31,8 @@ char *ty_arena_printf(struct ty_arena *arena, const char *format, ...) TY_PRINTF
 /* Frees everything; the arena is empty and usable again. */
 void ty_arena_release(struct ty_arena *arena);
 
+/* The same, but keeps one chunk as large as all together: what serves many similar jobs, one after
+ * the other, asks the heap for memory only while they grow. */
+void ty_arena_reset(struct ty_arena *arena);
+
 #endif

@@ -719,6 +719,7 @@ void ty_plan_costs_free(struct ty_plan_costs *costs)
     for (uint32_t i = 0; i < TY_PLAN_STEERED; i++) {
         ty_arena_release(&costs->steered[i].arena);
     }
+    ty_arena_release(&costs->scratch);
     ty_arena_release(&costs->arena);
     free(costs);
 }

@@ -200,13 +200,12 @@ int ty_plan_held(struct ty_plan_costs *costs, const struct ty_plan_look *look,
         *out = known;
         return 0;
     }
-    struct ty_arena scratch = {.head = NULL};
     struct ty_plan_held *own = ty_arena_array(&costs->arena, struct ty_plan_held, order->shape.p);
     int rc = own == NULL ? ty_fail_memory(err) : 0;
     for (uint32_t r = 0; r < order->shape.p && rc == 0; r++) {
-        rc = join_stages(&order->held[r], look->deal, &costs->arena, &scratch, &own[r], err);
+        rc = join_stages(&order->held[r], look->deal, &costs->arena, &costs->scratch, &own[r], err);
     }
-    ty_arena_release(&scratch);
+    ty_arena_reset(&costs->scratch);
     *out = own;
     return rc < 0 ? rc : ty_plan_map_add(&costs->helds, &key, own, &costs->arena, err);
 }

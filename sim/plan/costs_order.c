@@ -154,13 +154,12 @@ static int read_rank(struct reader *all, struct ty_plan_order *order,
     return rc;
 }
 
-static int read_order(struct ty_arena *arena, struct ty_plan_order *order, bool pairs,
-                      const struct ty_sched_times *times, struct ty_err *err)
+static int read_order(struct ty_arena *arena, struct ty_arena *scratch, struct ty_plan_order *order,
+                      bool pairs, const struct ty_sched_times *times, struct ty_err *err)
 {
-    struct ty_arena scratch = {.head = NULL};
-    struct reader all = {.arena = arena, .scratch = &scratch};
+    struct reader all = {.arena = arena, .scratch = scratch};
     struct ty_slots slots;
-    int rc = ty_sched_slots(order->sched, &order->shape, times, &slots, &scratch, err);
+    int rc = ty_sched_slots(order->sched, &order->shape, times, &slots, scratch, err);
     if (rc == 0 && pairs) {
         ty_slots_pair(&slots);
     }
@@ -168,7 +167,7 @@ static int read_order(struct ty_arena *arena, struct ty_plan_order *order, bool 
     for (uint32_t r = 0; r < order->shape.p && rc == 0; r++) {
         rc = read_rank(&all, order, &slots.rank[r], r, err);
     }
-    ty_arena_release(&scratch);
+    ty_arena_reset(scratch);
     return rc;
 }
 
@@ -188,7 +187,8 @@ static struct ty_sched_times times_of(const struct ty_plan_costs *costs,
 /* Reads the order of a shape. */
 static int new_order(const struct order_key *key, const struct ty_sched *sched,
                      const struct ty_sched_shape *shape, const struct ty_sched_times *times,
-                     struct ty_arena *arena, struct ty_plan_order **out, struct ty_err *err)
+                     struct ty_arena *arena, struct ty_arena *scratch, struct ty_plan_order **out,
+                     struct ty_err *err)
 {
     struct ty_plan_order *order = ty_arena_array(arena, struct ty_plan_order, 1);
     if (order != NULL) {
@@ -200,7 +200,7 @@ static int new_order(const struct order_key *key, const struct ty_sched *sched,
         return ty_fail_memory(err);
     }
     *out = order;
-    return read_order(arena, order, key->pairs != 0, times, err);
+    return read_order(arena, scratch, order, key->pairs != 0, times, err);
 }
 
 /* That of a shape whose order has settled, with more micro-batches. */
@@ -237,7 +237,7 @@ static int kept_order(struct ty_plan_costs *costs, const struct order_key *key,
         rc = kept_order(costs, &less, sched, &settled, out, err);
         rc = rc < 0 ? rc : lengthen(*out, shape, &costs->arena, out, err);
     } else {
-        rc = new_order(key, sched, shape, &none, &costs->arena, out, err);
+        rc = new_order(key, sched, shape, &none, &costs->arena, &costs->scratch, out, err);
     }
     return rc < 0 ? rc : ty_plan_map_add(&costs->orders, key, *out, &costs->arena, err);
 }
@@ -263,8 +263,8 @@ static int steered_order(struct ty_plan_costs *costs, struct order_key *key,
     struct ty_plan_steered own = known[i];
     *out = own.order;
     if (own.order == NULL || memcmp(own.key, key, sizeof(*key)) != 0) {
-        ty_arena_release(&own.arena);
-        rc = new_order(key, sched, shape, &times, &own.arena, out, err);
+        ty_arena_reset(&own.arena);
+        rc = new_order(key, sched, shape, &times, &own.arena, &costs->scratch, out, err);
         own.order = rc < 0 ? NULL : *out;
         memcpy(own.key, key, sizeof(*key));
     }

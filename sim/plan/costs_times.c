@@ -338,7 +338,6 @@ const struct ty_plan_times *ty_plan_times(struct ty_plan_costs *costs,
                                           struct ty_plan_layer *layer, uint32_t slices,
                                           struct ty_err *err)
 {
-    struct ty_arena scratch = {.head = NULL};
     struct ty_price_list of = {.cluster = &costs->base->cluster,
                                .arch = &costs->base->arch,
                                .layout = layout,
@@ -356,10 +355,10 @@ const struct ty_plan_times *ty_plan_times(struct ty_plan_costs *costs,
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
         of.reach[g] = grid->group[g] != NULL ? &grid->group[g]->first : NULL;
     }
-    const int rc = ty_prices_make(&prices, &of, costs->units, &scratch, err);
+    const int rc = ty_prices_make(&prices, &of, costs->units, &costs->scratch, err);
     if (rc == 0) {
         time_units(costs, grid, &prices, layer->times);
     }
-    ty_arena_release(&scratch);
+    ty_arena_reset(&costs->scratch);
     return rc < 0 ? NULL : layer->times;
 }

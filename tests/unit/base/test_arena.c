@@ -56,4 +56,26 @@ TEST(total_counts_and_release_makes_it_usable_again)
     ty_arena_release(&arena);
 }
 
+TEST(reset_keeps_memory_of_the_same_size_and_zeroes_it)
+{
+    struct ty_arena arena = {0};
+    ty_arena_reset(&arena);
+    ck_assert_ptr_null(arena.head);
+    struct ty_arena_chunk *kept = NULL;
+    for (int job = 0; job < 4; job++) {
+        unsigned char *large = ty_arena_alloc(&arena, 100000, 1);
+        unsigned char *small = ty_arena_alloc(&arena, 100, 1);
+        for (int i = 0; i < 100; i++) {
+            ck_assert_uint_eq(large[999 * i] | small[i], 0);
+        }
+        memset(large, 0xff, 100000);
+        memset(small, 0xff, 100);
+        ck_assert(job < 2 || arena.head == kept);
+        ty_arena_reset(&arena);
+        kept = arena.head;
+    }
+    ck_assert_uint_lt(arena.total, 200000);
+    ty_arena_release(&arena);
+}
+
 TY_SUITE("arena")
