@@ -49,8 +49,9 @@ int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
 
 /* Plays `order` for m micro-batches and replaces `out` by what ran when. Returns the makespan, in
  * the unit of the times; HUGE_VAL: some rank waits for ever, or the makespan is found to exceed
- * `limit`, and `out` is useless. An order that can be run, and holds no more than `cap` pieces when they are freed by I, ends under any rules.
- * O(log p) per pass, and O(cap) when a rank has to wait. */
+ * `limit`, and `out` is useless. An order that can be run, and holds no more than `cap` pieces when
+ * they are freed by I, ends under any rules. O(log p) per pass, and O(cap) when a rank has to
+ * wait. */
 double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, uint32_t m,
                       const struct ty_greedy_rules *rules, double limit, struct ty_slots *out);
 

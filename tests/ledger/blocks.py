@@ -135,7 +135,7 @@ BLIND_OF = {"LLaMA 13B to 65B, Hagemann et al.": ("LLaMA 13B to 65B, Hagemann et
             "long sequences on H100, NVIDIA and torchtitan": ("torchtitan with context parallelism", 1)}
 
 
-def blind(family):
+def blind_of(family):
     """"4.5 % of 178": the score of `family` on rows kept back."""
     of, column = BLIND_OF.get(family, (None, 1))
     return next((f"{row[column].split(',')[0]} of {row[3]}" for row in BLIND_SCORES if row[0] == of), "-")
@@ -151,7 +151,7 @@ def summary(found):
     for name, group in families(found).items():
         results = timed(group)
         lines.append([starred(name, group), span([gpus(r.job) for r in results]), len(results),
-                      mean(results, lambda r: r.shipped), mean(results), blind(name),
+                      mean(results, lambda r: r.shipped), mean(results), blind_of(name),
                       right(outcomes([r for s in group for r in s.results])), lost(group)])
     return table(["measured", "GPUs", "step times", "presets alone", "documented keys", "blind",
                   "fits or not", "MFU points lost"], lines)

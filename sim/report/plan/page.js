@@ -119,8 +119,8 @@ function show() {
     .forEach(([name, value]) => facts.append(el('dt', {}, name), el('dd', {}, String(value))));
   parts.forEach(([b, s]) => bar.append(el('span', {style: `width:${100 * s / row.step_time_s}%;background:${colours.css(BUCKET_LOOK[b] || b)}`})));
   $('panel').replaceChildren(el('h3', {}, `Row ${row.row}`), el('p', {class: 'where'}, unbeaten.has(row.row) ? 'no other is as fast with as little memory' : row.verdict === 'tight' ? 'among the fastest, but tight' : 'one of the fastest'), facts, bar,
-    el('p', {class: 'small'}, parts.map(([b, s]) => `${BUCKET_WORDS[b]} ${secs(s)}`).join(', ')),
-    ...(sizes.length === 1 ? [el('p', {}, el('code', {}, optionsOf(row)))] : []));
+    el('p', {class: 'small'}, parts.map(([b, s]) => `${BUCKET_WORDS[b]} ${secs(s)}`).join(', ')));
+  $('options').textContent = sizes.length === 1 ? optionsOf(row) : '';
 }
 
 /* ---- head and tables ---- */
