@@ -6,13 +6,16 @@ import re
 import sys
 import tempfile
 import xml.etree.ElementTree
+import zipfile
 
 import bands
 import blocks
 import choosing
+import hagemann
 import ledger
 import page
 import plot
+import score as benchmark
 import scores
 import sheet
 import sheets
@@ -137,6 +140,54 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 PLOT = (DOCS / "accuracy.svg").read_text(encoding="utf-8")
 LISTED, DRAWN = shown((DOCS / "ACCURACY.md").read_text(encoding="utf-8"), PLOT)
 
+def workbook(folder):
+    """The first two runs of a workbook: one that ran, with the paper's headline MFU, and one that did not."""
+    head = ["kernel", "Average MFU", "micro_batch_size", "model_parallel_size", "pipe_parallel_size",
+            "activation_checkpointing_type"]
+    lines = [["13B"], head, ["flash_attention2 + RMS kernel", 0.70573, 1, 1, 1, "disabled"],
+             ["pytorch", "OOM Error", 8, 2, 1, "every_layer"]]
+    words = sorted({c for line in lines for c in line if isinstance(c, str)})
+    xml_of = "".join(f"<row>{''.join(cell_of(words, 'ABCDEF'[i], c) for i, c in enumerate(line))}</row>"
+                     for line in lines)
+    path = pathlib.Path(folder) / "book.xlsx"
+    with zipfile.ZipFile(path, "w") as book:
+        name = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+        book.writestr("xl/sharedStrings.xml",
+                      f"<sst {name}>{''.join(f'<si><t>{w}</t></si>' for w in words)}</sst>")
+        book.writestr("xl/worksheets/sheet1.xml",
+                      f"<worksheet {name}><sheetData>{xml_of}</sheetData></worksheet>")
+    return [hagemann.row_of("llama_13B_bfloat16_64_GPUs_all_runs", at, row)
+            for at, row in enumerate(hagemann.table(path), 1)]
+
+
+def cell_of(words, column, value):
+    if isinstance(value, str):
+        return f'<c r="{column}1" t="s"><v>{words.index(value)}</v></c>'
+    return f'<c r="{column}1"><v>{value}</v></c>'
+
+
+with tempfile.TemporaryDirectory() as AT:
+    BOOK = workbook(AT)
+
+
+def run_of(number, measured, **rest):
+    return {"id": str(number), "sweep": "a", "layouts": "1", "measured_s": measured, "ideal_s": 1.0,
+            "peak_memory_gib": None, "oom": "0" if measured else "1"} | rest
+
+
+def says(time, **rest):
+    return {"step_time_s": time, "low_s": None, "high_s": None, "peak_memory_gib": None,
+            "fits": "1"} | rest
+
+
+# Three layouts of one job and two that ran out of memory: the tool takes the second (2.5 s) for the
+# fastest, though the first is (2 s), has a band for one of them, and nothing for the third.
+TOOL = benchmark.score(
+    [run_of(1, 2.0, peak_memory_gib=10.0), run_of(2, 2.5), run_of(3, 4.0), run_of(4, None),
+     run_of(5, None)],
+    {"1": says(2.2, low_s=2.1, high_s=2.3, peak_memory_gib=9.0), "2": says(2.0), "4": says(1.0, fits="0"),
+     "5": says(9.0)})
+
 CHECKS = [
     ("errors: mean, median, bias", close(FIGURES["mean"], 17.5) and close(FIGURES["median"], 10)
      and close(FIGURES["bias"], 12.5)),
@@ -218,6 +269,14 @@ CHECKS = [
     ("every row is in both panels of the plot, beyond the scale as a triangle",
      (marks("dots"), marks("out")) == (1 + 2 * 3, 2 * 2)),
     ("the plot tells ratios, not times", plot.draw([scored(7.0)]) == PICTURE),
+    ("a workbook of Hagemann et al.: a time from its MFU, a layout, and a run out of memory", [
+        (r["measured_s"], r["oom"], r["model.norm"], r["layout.tensor"], r["layout.recompute"])
+        for r in BOOK] == [("26.4969", 0, "fused", "1", "none"), ("", 1, "unfused", "2", "full")]),
+    ("the benchmark: errors of what a tool says, and what it says nothing of",
+     (TOOL["rows"], TOOL["told"]) == (3, 2) and close(TOOL["mean"], 15) and close(TOOL["bias"], -5)),
+    ("its choice loses MFU", close(TOOL["regret"], 100 / 2 - 100 / 2.5)),
+    ("its band, its memory and its verdicts are scored where it has them",
+     (TOOL["inside"], TOOL["right"], TOOL["verdicts"]) == (0, 75, 4) and close(TOOL["memory"], 10)),
     ("no text of the plot stands upon another", not overlaps(PICTURE)),
     ("nor of the one beside the page", not overlaps(PLOT)),
     ("the plot beside the page has the sets, rows and means of its table", LISTED == DRAWN != []),
