@@ -134,7 +134,7 @@ int ty_schedule_state(const struct ty_schedule_options *options, bool many, char
                       struct ty_err *err);
 
 /* A page for a browser, HTML that needs no other file, in which this library simulates schedules,
- * whole models and the lessons of docs/tutorial. `state` is the part of its address behind the #
+ * whole models and the lessons of docs/course. `state` is the part of its address behind the #
  * that it opens with: "schedule=zb-v&p=4&m=8", "layout.tensor=2&...", "lesson=3"; NULL: 1F1B. (3)
  * where the library was built without the module for browsers. */
 int ty_classroom(const char *state, char **page, struct ty_err *err);

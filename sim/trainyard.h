@@ -36,7 +36,8 @@
  * Files. A file gets its name when it is whole: until then its name shows nothing, or the earlier
  * file. "-" is standard output, or standard input where something is read.
  *
- * docs/formats.md says what figures mean, docs/model.md where the models come from. */
+ * docs/reference/formats.md says what figures mean, docs/internals/model.md where the models come
+ * from. */
 #ifndef TRAINYARD_H
 #define TRAINYARD_H
 
@@ -55,7 +56,7 @@
 extern "C" {
 #endif
 
-/* MAJOR.MINOR.PATCH; docs/versions.md says what they promise. The build reads it here. */
+/* MAJOR.MINOR.PATCH; docs/reference/versions.md says what they promise. The build reads it here. */
 #define TRAINYARD_VERSION "0.1.0"
 
 /* The version of the library that is loaded, which may differ from the header's. Static. */
@@ -284,7 +285,7 @@ TY_API int ty_run_report(const struct ty_run *run, const char *name, char **text
                          struct ty_err *err);
 
 /* What a trace shows. NULL and false are the default: where the section `output` has such a key,
- * its value. docs/formats.md describes each. */
+ * its value. docs/reference/formats.md describes each. */
 struct ty_trace_options {
     const char *ranks;  /* "all", "0-15,64", "dp=0", "tp=0,dp=0", "one-per-stage", "slowest:8" */
     const char *detail; /* "stage", "microbatch", "layer", "op" */
@@ -423,9 +424,9 @@ struct ty_plan_options {
     bool uncertain;     /* with 90 % bands, and which rows cannot be told from the first */
 };
 
-/* Searches the layouts that the run file leaves open (docs/plan.md) for the best. No layout of the
- * space is better, unless the report says that it is not exact. (1) where nothing fits, with what
- * comes nearest; (2) for options that are wrong, (3). */
+/* Searches the layouts that the run file leaves open (docs/guides/plan.md) for the best. No layout
+ * of the space is better, unless the report says that it is not exact. (1) where nothing fits, with
+ * what comes nearest; (2) for options that are wrong, (3). */
 TY_API int ty_plan(const struct ty_plan_options *options, char **report, struct ty_err *err);
 
 /* ==== sweep ====
@@ -631,7 +632,7 @@ struct ty_calibrate_options {
     void *progress_arg;
 };
 
-/* Fits keys of the run file to measured times (docs/calibration.md). `report` says how well,
+/* Fits keys of the run file to measured times (docs/guides/calibration.md). `report` says how well,
  * `overlay` is the text of a file of the fitted keys for ty_source.with. (2) for options that are
  * wrong, and for an output that the fit reads, (3) for measurements that are wrong or too few. */
 TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **report, char **overlay,

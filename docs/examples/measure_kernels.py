@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times the kernels of a transformer layer on this machine's GPU and writes them as a table for
-`cluster.operators` (docs/formats.md describes the columns).
+`cluster.operators` (docs/reference/formats.md describes the columns).
 
     measure_kernels.py --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn 14336 --mlp swiglu \\
         --vocabulary 128256 --sequence 8192 --tensor 2 --micro-batch 1,2,4 -o kernels.csv

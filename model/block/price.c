@@ -6,7 +6,7 @@
 /* ---- an operator ---- */
 
 /* A kernel among the others of a step: products are slower there than one that is timed alone, it
- * seems for the power that they take (docs/model.md). */
+ * seems for the power that they take (docs/internals/model.md). */
 static struct ty_cost in_step(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                               enum ty_direction direction)
 {

@@ -1,9 +1,10 @@
 /* operators.h - kernels as somebody timed them, in place of the models of kernel.h.
  *
- * A table is a CSV file, a row a measured kernel (docs/formats.md). Rows that differ only in how
- * much they work on (tokens of a product, sequences of an attention, elements of the rest) form a
- * curve. Inside it times are read off; beyond its ends the nearest time is scaled by what the model
- * says of both. Times are those of isolated kernels: `derate` comes on top, as on a model's.
+ * A table is a CSV file, a row a measured kernel (docs/reference/formats.md). Rows that differ only
+ * in how much they work on (tokens of a product, sequences of an attention, elements of the rest)
+ * form a curve. Inside it times are read off; beyond its ends the nearest time is scaled by what
+ * the model says of both. Times are those of isolated kernels: `derate` comes on top, as on a
+ * model's.
  *
  * A row may be a collective instead: those are handed on to topology/collectives/measured.h. */
 #ifndef TY_MODEL_OPERATORS_H

@@ -178,7 +178,7 @@ int ty_fd_write(int fd, const char *bytes, size_t n, const volatile int *stop)
 /* Where two files can change places, they do, and the old one is removed under its new name.
  * Linux's ext4 (auto_da_alloc) takes a rename onto a file that exists as a wish to have the new one
  * on the disk: it waits for all of it, 0.6 s for 1 GB, which nobody asked for
- * (docs/robustness.md). */
+ * (docs/internals/robustness.md). */
 int ty_file_rename(const char *from, const char *to)
 {
 #ifdef RENAME_EXCHANGE

@@ -17,7 +17,7 @@ int ty_classroom(const char *state, char **page, struct ty_err *err)
         return ty_fail(err, TY_ELIMIT,
                        "this trainyard was built without the simulator for browsers, which a "
                        "classroom contains; build it with emscripten: meson configure build "
-                       "-Dwasm=enabled, meson compile -C build (docs/packaging.md)");
+                       "-Dwasm=enabled, meson compile -C build (docs/internals/packaging.md)");
     }
     struct ty_text t = {.data = NULL};
     ty_text_bytes(&t, (const char *)ty_classroom_head, ty_classroom_head_len);

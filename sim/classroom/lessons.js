@@ -1,5 +1,5 @@
-/* lessons.js - the course: lessons are Markdown of docs/tutorial, with blocks of two kinds: a widget is a
- * state of a room, which is put there; an exercise is asked, and its answer checked. */
+/* lessons.js - the course: lessons are Markdown of docs/course, with blocks of two kinds: a widget
+ * is a state of a room, which is put there; an exercise is asked, and its answer checked. */
 
 /* What an answer may be written in, of what kind it is, and how much that is. */
 const UNITS = {'%': ['%', 1], percent: ['%', 1], s: ['s', 1], ms: ['s', 1e-3], gib: ['B', 1], mib: ['B', 2 ** -10], gb: ['B', 1e9 / 2 ** 30], mb: ['B', 1e6 / 2 ** 30]};

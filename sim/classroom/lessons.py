@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lessons of docs/tutorial as a script: const LESSONS = [{title, text}].
+"""The lessons of docs/course as a script: const LESSONS = [{title, text}].
 
     lessons.py OUTPUT.js LESSON.md..."""
 import json

@@ -36,13 +36,14 @@ static void print_usage(FILE *f, bool shared)
         }
     }
     fprintf(f, "  %-9s %-15s %s\n\n", "help", "COMMAND", "options of a command");
-    fprintf(
-        f, shared ? "OUTPUT is where all ranks see it; a rank has one thread unless --jobs says "
-                    "otherwise; the\n"
-                    "output is that of trainyard, which has all other commands (docs/clusters.md)\n"
-                  : "A first run:  trainyard init -o run.yaml, then trainyard run run.yaml; "
-                    "examples are in\n"
-                    "docs/examples, or share/doc/trainyard/examples where it is installed\n");
+    fprintf(f, shared
+                   ? "OUTPUT is where all ranks see it; a rank has one thread unless --jobs says "
+                     "otherwise; the\n"
+                     "output is that of trainyard, which has all other commands; see\n"
+                     "docs/guides/clusters.md\n"
+                   : "A first run:  trainyard init -o run.yaml, then trainyard run run.yaml; "
+                     "examples are in\n"
+                     "docs/examples, or share/doc/trainyard/examples where it is installed\n");
     for (const struct cli_status_row *row = cli_statuses; row->meaning != NULL; row++) {
         fprintf(f, "%-13s %3d  %s\n", row == cli_statuses ? "Exit status:" : "", row->status,
                 row->meaning);

@@ -105,7 +105,7 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
     {"classroom", "-o PAGE.html", "a page on which a class simulates, without a network",
      CLI_TAKES_NOTHING, NULL, 0,
      "One HTML file with the simulator itself: pipeline schedules that move with a slider, orders "
-     "that are edited by hand, whole models on a cluster, and the lessons of docs/tutorial with "
+     "that are edited by hand, whole models on a cluster, and the lessons of docs/course with "
      "exercises. It opens from disk; its address tells what it shows and may be given to others.",
      "trainyard classroom -o classroom.html", "the page for a class"},
     {"list", "WHAT", "what a run file can name, its keys, its schema (trainyard help list)",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Manual pages and docs/keys.md, from what `trainyard --tables` says of commands, options and keys.
+"""Manual pages and docs/reference/keys.md, from what `trainyard --tables` says of commands, options and keys.
 
 manual.py TRAINYARD FORM DOC_DIR writes trainyard.1, trainyard.5 or keys.md to standard output;
 DOC_DIR is where the guides are installed. SOURCE_DATE_EPOCH dates the pages.
@@ -134,7 +134,7 @@ def user_commands(rows, program, docs):
         *(entry(*line.split(maxsplit=1)) for line in formats),
         heading("EXIT STATUS"), *(entry(s.code, s.meaning) for s in rows["status"]),
         ".PP", prose(STATUS), heading("FILES"),
-        entry(f"{docs}/formats.md", "every file that is read or written, field by field", "I"),
+        entry(f"{docs}/reference/formats.md", "every file that is read or written, field by field", "I"),
         entry(f"{docs}/examples", "run files to start from", "I"),
         heading("EXAMPLES"), prose(f"With the files of {docs}/examples in the current folder:"),
         *(f".TP\n\\fB{escaped(c.example)}\\fR\n{prose(c.example_is)}" for c in commands),
@@ -170,7 +170,7 @@ def file_formats(rows, *_):
     return page(rows, 5, "File Formats", body + ['.SH "SEE ALSO"\n.BR trainyard (1)'])
 
 
-# ---- docs/keys.md ----
+# ---- docs/reference/keys.md ----
 
 def cell(text):
     return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("[", "\\[")

@@ -2,8 +2,8 @@
  *
  * Every operation of a simulated step waits for others and lasts as long as it lasts. Leaving out
  * some of what it waits for, or lasting less, never makes the step longer. So any chain of
- * operations that wait for each other, each at its shortest, is a bound. docs/model.md, section 9,
- * has those that are looked at. */
+ * operations that wait for each other, each at its shortest, is a bound. docs/internals/model.md,
+ * section 9, has those that are looked at. */
 #ifndef TY_PLAN_BOUND_H
 #define TY_PLAN_BOUND_H
 

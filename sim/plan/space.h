@@ -85,8 +85,8 @@ struct ty_plan_space {
 };
 
 /* Tokens of a sequence that each of its context ranks has at least; with fewer nobody shares one:
- * rounds would be shorter than their messages (guess: by the bounds of docs/model.md, between 1,100
- * and 17,800 between nodes). */
+ * rounds would be shorter than their messages (guess: by the bounds of docs/internals/model.md,
+ * between 1,100 and 17,800 between nodes). */
 #define TY_PLAN_CONTEXT_TOKENS 8192u
 
 /* The space of a configuration that was read open, from `source`; over[n_over]: "KEY=V1,V2". Both

@@ -6,11 +6,12 @@
 
 /* A plan that leaves less than this share of the memory free is called tight: measured peaks lie up
  * to 5.5 % above predicted ones (Llama 3 on B200, SimuMax), and the outcomes that memory decides at
- * all are wrong between 3.0 % free and 2.3 % short (Hagemann et al. 2023). See docs/model.md. */
+ * all are wrong between 3.0 % free and 2.3 % short (Hagemann et al. 2023). See
+ * docs/internals/model.md. */
 #define TY_FITS_TIGHT 0.05
 
 /* With less free than this an allocator that splits blocks may free some and allocate them again in
- * every step. See "Does it fit" in docs/model.md for the runs. */
+ * every step. See "Does it fit" in docs/internals/model.md for the runs. */
 #define TY_RETRY_FREE 10737418240.0 /* 10 GiB */
 
 enum ty_verdict {

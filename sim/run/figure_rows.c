@@ -192,7 +192,7 @@ static bool note_imbalance(const struct ty_figures *f, char *buf, size_t size)
 
 static bool note_derate(const struct ty_figures *f, char *buf, size_t size)
 {
-    (void)snprintf(buf, size, "on compute times (cluster.derate), see docs/model.md");
+    (void)snprintf(buf, size, "on compute times (cluster.derate), see docs/internals/model.md");
     return derate(f) != 1;
 }
 

@@ -1,8 +1,8 @@
 /* limits.h - what a run takes of this machine's memory, told before it is taken.
  *
  * A run may take run.memory_limit, or else 80 % of what the machine lets this process have
- * (sim/base/machine.h). Bills are within a factor of 1.5 of what is taken then; docs/robustness.md
- * has them next to measurements. */
+ * (sim/base/machine.h). Bills are within a factor of 1.5 of what is taken then;
+ * docs/internals/robustness.md has them next to measurements. */
 #ifndef TY_RUN_LIMITS_H
 #define TY_RUN_LIMITS_H
 

@@ -160,7 +160,7 @@ static bool set_expert_tensor(struct ty_config *c, int to)
 }
 
 /* The fewest tokens of a sequence that a context rank has. With fewer, rounds would be shorter than
- * their messages (guess: by the bounds of docs/model.md, 1,100 to 17,800 between nodes). */
+ * their messages (a guess; the bounds of docs/internals/model.md are 1,100 to 17,800). */
 #define CONTEXT_TOKENS 8192u
 
 static bool set_context(struct ty_config *c, int to)

@@ -1,7 +1,7 @@
 /* schemes.c - compares tensor schemes: bytes by closed forms, times by execution.
  *
- * Bytes are those of the closed forms, of products of K x N on M tokens (docs/model.md), forward
- * and backward, without what runs again: elements that a rank receives for a layer are
+ * Bytes are those of the closed forms, of products of K x N on M tokens (docs/internals/model.md),
+ * forward and backward, without what runs again: elements that a rank receives for a layer are
  *
  *     1d      8 (p - 1)/p M h              and 2 (p - 1)/p M h where inputs are gathered again
  *     2.5d    3 (q - 1)/q^2 (sum MK / d + sum KN) + 2 (d - 1)/d sum KN / q^2      2d: d = 1

@@ -6,8 +6,8 @@
  *
  * A reply has a `status` as the command line's exit status (0 done, 1 the answer is no, 2 the request is
  * wrong, 3 its contents are, 4 a deadlock, exhausted memory, a defect) and `text`, or `error`, the messages.
- * A request may bring `files`, {path: text}, which the run file names. docs/library.md has the calls.
- * Addresses above 2 GiB arrive negative: hence ">>> 0". */
+ * A request may bring `files`, {path: text}, which the run file names. docs/guides/library.md has
+ * the calls. Addresses above 2 GiB arrive negative: hence ">>> 0". */
 
 const ENOENT = 44, ENOSYS = 52; /* errno, as WASI and emscripten number them */
 const STAT_WORDS = 22, STAT_MODE = 3, STAT_SIZE = 10; /* struct stat of emscripten 3.1, in words */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where tensor schemes cross over: products are free, links are all. On a flat network simulated
 crossings lie within one step of the grid (a factor of 1.41) of those of the closed forms; on nodes
-with NVLink one dimension comes first. The two pictures of docs/tensor.md are what is drawn now;
+with NVLink one dimension comes first. The two pictures of docs/guides/tensor.md are what is drawn now;
 `crossovers.py BINARY --update` draws them."""
 import json
 import math
@@ -11,7 +11,7 @@ import tempfile
 
 from tap import Test
 
-DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs/guides"
 SEQUENCES = 16                      # of a micro-batch: q x d and q x q of all grids here divide it
 FREE = ("memory: 100 TB, memory_bandwidth: 1 PB/s, peak_bf16: 1 EFLOP/s, peak_fp16: 1 EFLOP/s, "
         "peak_fp32: 1 EFLOP/s, flash2_rate: 1 EFLOP/s, gemm_overhead: 0 s, kernel_overhead: 0 s, "
@@ -43,7 +43,7 @@ class Scheme:
                 f", summa: {self.summa}, sequence_parallel: {str(self.sequence).lower()}")
 
     def elements(self, p, x):
-        """Section "In bytes" of docs/tensor.md. A chain of q takes as long as its block through one
+        """Section "In bytes" of docs/guides/tensor.md. A chain of q takes as long as its block through one
         link, though a rank is the root, and receives nothing, in one of q."""
         q, d = self.side, self.depth
         chain = q / (q - 1) if self.name in ("2d", "2.5d") and self.summa == "broadcast" else 1
@@ -167,7 +167,7 @@ def grids(layer, cluster, batch):
 
 
 def rows(layer):
-    """The tables of docs/tensor.md, line by line."""
+    """The tables of docs/guides/tensor.md, line by line."""
     for name, cluster in (("16 nodes of 4, PCIe", FRONTERA), ("8 nodes of 8 V100", V100)):
         for batch in (16, 64, 128, 512):
             cells = [f"{s:.1f}" if s > 0 else "does not fit" for s in grids(layer, cluster, batch)]
@@ -184,7 +184,7 @@ def rows(layer):
 def check_published(test, layer):
     text = (DOCS / "tensor.md").read_text(encoding="utf-8")
     for row in rows(layer):
-        test.check("docs/tensor.md has what comes out: " + row.replace("|", " ").strip(),
+        test.check("docs/guides/tensor.md has what comes out: " + row.replace("|", " ").strip(),
                    row in text, row)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`trainyard diff`: sums that have to come out, traces that keep the rules, profiles read back.
 
-`diff.py BINARY CHECK_TRACE PICTURE`; PICTURE is that of docs/diff.md. The strongest check of profiles is a circle: what a simulation writes as
+`diff.py BINARY CHECK_TRACE PICTURE`; PICTURE is that of docs/guides/diff.md. The strongest check of profiles is a circle: what a simulation writes as
 a PyTorch profile (--trace kineto) and the simulation itself must not differ."""
 import collections
 import csv
@@ -200,11 +200,11 @@ def pictures_have_a_panel_for_each_run(tool):
 def the_picture_of_the_guide_is_what_is_drawn(tool):
     guide = (tool.picture.parent / "diff.md").read_text(encoding="utf-8")
     command = next(line for line in guide.splitlines()
-                   if line.startswith("trainyard diff") and "svg:docs/diff.svg" in line)
-    done = subprocess.run([tool.binary, *command.replace("svg:docs/diff.svg", "svg:-").split()[1:]],
+                   if line.startswith("trainyard diff") and "svg:docs/guides/diff.svg" in line)
+    done = subprocess.run([tool.binary, *command.replace("svg:docs/guides/diff.svg", "svg:-").split()[1:]],
                           capture_output=True, text=True, cwd=tool.picture.parents[1], check=False)
     assert done.returncode in (0, 1), done.stderr
-    assert done.stdout == tool.picture.read_text(encoding="utf-8"), "draw docs/diff.svg anew"
+    assert done.stdout == tool.picture.read_text(encoding="utf-8"), "draw docs/guides/diff.svg anew"
 
 
 def steps_are_a_window_of_both(tool):

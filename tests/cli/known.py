@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where a result hangs on little, docs/model.md says so, and a run says it.
+"""Where a result hangs on little, docs/internals/model.md says so, and a run says it.
 
 usage: known.py TRAINYARD
 """

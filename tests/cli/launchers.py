@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The recipes of docs/clusters.md, word for word: shards by hand, by a Slurm array with a task that
+"""The recipes of docs/guides/clusters.md, word for word: shards by hand, by a Slurm array with a task that
 is queued again, by GNU parallel with shards that are killed; each gives the table of one process.
 
 launchers.py TRAINYARD TOP
@@ -62,7 +62,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 def recipes(top):
     """Shell blocks of the guide, by the first word that tells them apart."""
-    text = (top / "docs/clusters.md").read_text(encoding="utf-8")
+    text = (top / "docs/guides/clusters.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
     return {name: next(block for block in blocks if name in block)
             for name in ("shard-1.csv", "#SBATCH", "parallel --joblog")}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The course of docs/tutorial: every exercise's answer is what its command prints.
+"""The course of docs/course: every exercise's answer is what its command prints.
 
 usage: lessons.py TRAINYARD TOP
 
@@ -98,7 +98,7 @@ class Lessons(Test):
 
 def main():
     test = Lessons(str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]))
-    lessons = sorted((test.top / "docs/tutorial").glob("[0-9]-*.md"))
+    lessons = sorted((test.top / "docs/course").glob("[0-9]-*.md"))
     test.check("a course of eight", [path.name[0] for path in lessons] == list("12345678"), lessons)
     for path in lessons:
         test.lesson(path)

@@ -272,9 +272,9 @@ def fish_offers_the_same(folder):
 
 
 def docs_keys_is_what_the_tables_say(folder):
-    shown = (SOURCE / "docs/keys.md").read_text(encoding="utf-8")
+    shown = (SOURCE / "docs/reference/keys.md").read_text(encoding="utf-8")
     assert shown == form("keys.md"), \
-        "docs/keys.md is out of date: sim/manual/manual.py BUILD/trainyard keys.md . > docs/keys.md"
+        "docs/reference/keys.md is out of date: sim/manual/manual.py BUILD/trainyard keys.md . > docs/reference/keys.md"
     assert all(f"`{key}`" in shown for key in keys())
 
 

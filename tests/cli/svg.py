@@ -4,7 +4,7 @@
 The legend tells which colour is what; the axis tells where a time is. Then: boxes and idle stretches
 lie within the axis, those of a row add up to what `schedule --format json` says, numbers are those of
 its micro-batches and lie within their boxes, no text overlaps another or leaves the paper.
-The pictures of the guides, docs/*.svg, must be what is drawn now; `svg.py BINARY --update` draws them."""
+The pictures of pages in docs/ must be what is drawn now; `svg.py BINARY --update` draws them."""
 import gzip
 import itertools
 import json
@@ -309,10 +309,10 @@ def check_hatches(binary):
 LLAMA = ["run", str(EXAMPLES / "llama-30b-256xa100.yaml")]
 QUIET = ["-q", "-o", "/dev/null", "--trace", "svg:-"]
 KEPT = {
-    "schedule-1f1b.svg": ["schedule", "1f1b", "-p", "4", "-m", "8", "--format", "svg"],
-    "traces-start.svg": LLAMA + ["--window", "0s:2s"] + QUIET,
-    "traces-end.svg": LLAMA + ["--window", "20s:21.2s"] + QUIET,
-    "traces-deadlock.svg": ["run", str(EXAMPLES / "deadlock" / "group.yaml")] + QUIET,
+    "reference/schedule-1f1b.svg": ["schedule", "1f1b", "-p", "4", "-m", "8", "--format", "svg"],
+    "guides/traces-start.svg": LLAMA + ["--window", "0s:2s"] + QUIET,
+    "guides/traces-end.svg": LLAMA + ["--window", "20s:21.2s"] + QUIET,
+    "guides/traces-deadlock.svg": ["run", str(EXAMPLES / "deadlock" / "group.yaml")] + QUIET,
 }
 
 

@@ -8,7 +8,7 @@ fabric of one switch, with rings, without what collectives take beside their mes
 take what trainyard does, but for whole microseconds and nanoseconds, where at most one
 communication of a rank is on the way at a time. Where there are more ASTRA-sim runs one at a time
 and LogGOPSim lets messages queue, so that they take longer: by how much at most is in the table
-below, which --table writes for docs/exchange.md. Without either the jobs with the most messages
+below, which --table writes for docs/guides/exchange.md. Without either the jobs with the most messages
 have a third of their layers.
 """
 import pathlib

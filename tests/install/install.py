@@ -72,7 +72,7 @@ class Tree:
 
 
 def what_is_installed_is_what_a_package_would_hold(tree):
-    guides = tree.one("doc/trainyard/formats.md").parent
+    guides = tree.one("reference/formats.md").parents[1]
     package = tree.one("libexec/trainyard/trainyard-import").with_name("python")
     names = {re.sub(r"\.so(\.\d+)*$", ".so", p.name) for p in tree.files
              if not {guides, package} & set(p.parents)}
@@ -83,10 +83,10 @@ def what_is_installed_is_what_a_package_would_hold(tree):
 
 
 def the_guides_are_installed_and_their_examples_run(tree):
-    guides = tree.one("doc/trainyard/formats.md").parent
-    sources = {p.name for p in (SOURCE / "docs").glob("*.md")}
-    sources -= {"STYLE.md", "packaging.md"}
-    assert sources == {p.name for p in guides.glob("*.md")}
+    guides = tree.one("reference/formats.md").parents[1]
+    sources = {p.relative_to(SOURCE / "docs").as_posix() for p in (SOURCE / "docs").rglob("*.md")}
+    sources -= {"internals/style.md", "internals/packaging.md"}
+    assert sources == {p.relative_to(guides).as_posix() for p in guides.rglob("*.md")}
     assert not list(guides.rglob("__pycache__"))
     installed, given = (tree.stats(path) for path in (guides / "examples" / FSDP.name, FSDP))
     assert installed["config_digest"] == given["config_digest"]

@@ -6,7 +6,7 @@
 Data that the repository carries is in tests/ledger/data. Other public tables, which may not be
 passed on, are scored when DIR (or TRAINYARD_MEASURED) has them; so is any sheet in DIR whose
 columns are keys of the run file (sheets.py), as blind. --write renews the tables of
-TOP/docs/ACCURACY.md and TOP/README.md and the plot, --expect records the figures of carried data,
+TOP/docs/internals/accuracy.md and TOP/README.md and the plot, --expect records the figures of carried data,
 --check fails when one got worse."""
 import argparse
 import json
@@ -33,7 +33,7 @@ from tables import Tables
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXPECTED = HERE / "expected.json"
-PAGES = ["docs/ACCURACY.md", "README.md"]
+PAGES = ["docs/internals/accuracy.md", "README.md"]
 
 # Figures that may not get worse: by how much they may move, and which way is worse.
 WATCHED = {"mean": 0.3, "median": 0.3, "p90": 0.6, "spearman": -0.01, "regret": 0.3, "wrong": 0,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Published throughput of states beside the GPU, on 512 V100, and docs/offload.md shows what comes out.
+"""Published throughput of states beside the GPU, on 512 V100, and docs/guides/offload.md shows what comes out.
 
 usage: offload.py TRAINYARD PAGE
 

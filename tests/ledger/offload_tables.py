@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of docs/offload.md: what fits a DGX-2, what sharing PCIe costs, and where published rows
+"""Tables of docs/guides/offload.md: what fits a DGX-2, what sharing PCIe costs, and where published rows
 disagree, each with what is set over docs/examples/offload-dgx2.yaml to see it.
 
 usage: offload_tables.py TRAINYARD PAGE EXAMPLE [--write]

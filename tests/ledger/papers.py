@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures of papers beside simulations of the same runs.
 
-    papers.py BUILD/trainyard [--only PART] [--write docs/papers.md] [--check docs/papers.md]
+    papers.py BUILD/trainyard [--only PART] [--write docs/internals/papers.md] [--check docs/internals/papers.md]
 
 --only prints one part; --write renews the tables of the page; --check fails when one of them is
 out of date, or when an error exceeds what the page states. Published figures are here, or in tests/ledger/data."""
@@ -352,7 +352,7 @@ class Context:
 def check(context, page):
     """TAP: that what the page shows is what comes out, and that every statement holds."""
     text = page.read_text(encoding="utf-8")
-    checks = [("docs/papers.md shows these figures; else papers.py --write renews it",
+    checks = [("docs/internals/papers.md shows these figures; else papers.py --write renews it",
                fill([text], context.blocks) == [text]), *context.checks]
     print(f"1..{len(checks)}")
     for number, (what, good) in enumerate(checks, 1):

@@ -43,4 +43,4 @@ def measure(context):
     context.scored = found
     for name, text in blocks.all_of(found).items():
         context.page(name, text)
-    context.picture("docs/accuracy.svg", plot.draw(found))
+    context.picture("docs/internals/accuracy.svg", plot.draw(found))

@@ -136,9 +136,9 @@ def shown(text, picture):
     return listed, [(name, rows.replace(",", ""), mean) for name, rows, mean in drawn]
 
 
-DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "internals"
 PLOT = (DOCS / "accuracy.svg").read_text(encoding="utf-8")
-LISTED, DRAWN = shown((DOCS / "ACCURACY.md").read_text(encoding="utf-8"), PLOT)
+LISTED, DRAWN = shown((DOCS / "accuracy.md").read_text(encoding="utf-8"), PLOT)
 
 def workbook(folder):
     """The first two runs of a workbook: one that ran, with the paper's headline MFU, and one that did not."""

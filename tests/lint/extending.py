@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails where "Adding things" in docs/ARCHITECTURE.md is not true of what is there: extending.py TOP
+"""Fails where "Adding things" in docs/internals/architecture.md is not true of what is there: extending.py TOP
 
 A schedule, an algorithm of collectives or a trace format is a file and a row, a preset is a row. So
 outside these two nobody names it, in quotes or by its descriptor.
@@ -53,7 +53,7 @@ def violations(texts):
             known = [table, *KNOWN.get(name or end, [])]
             for path, text in texts.items():
                 if names & words[path] and path not in known and descriptor not in text:
-                    yield f"{path}: names {name or end}, {what}; see docs/ARCHITECTURE.md, Adding things"
+                    yield f"{path}: names {name or end}, {what}; see docs/internals/architecture.md, Adding things"
 
 
 def main():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails on a C file that does not name its idea, and on a folder that docs/ARCHITECTURE.md leaves out:
+"""Fails on a C file that does not name its idea, and on a folder that docs/internals/architecture.md leaves out:
 ideas.py TOP
 
 Every file begins with a comment `name - its one idea.`, in words of its own: "see other.h" names none.
@@ -12,7 +12,7 @@ import sys
 
 from layers import SOURCES
 
-GUIDE = "docs/ARCHITECTURE.md"
+GUIDE = "docs/internals/architecture.md"
 HEAD = re.compile(r"/\*+ (.*?)(?:\*/|\n \*\n)", re.S)
 SEE = re.compile(r"see \S+\.[ch]\b", re.I)
 WORDS = 3

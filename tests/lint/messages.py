@@ -6,7 +6,7 @@
 
 A message is a string literal in a call of one of the functions that print or collect them, or of a
 function that hands a parameter of its own to one of those: found by reading the sources, so that a
-new wrapper is not forgotten. The rules are those of docs/STYLE.md that a machine can see.
+new wrapper is not forgotten. The rules are those of docs/internals/style.md that a machine can see.
 """
 import collections
 import pathlib

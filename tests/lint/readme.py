@@ -4,7 +4,7 @@
 A block whose first line is "$ trainyard ..." or "$ cat ..." holds what that command prints when
 it is typed in the repository root: standard output, then standard error, without the lines that
 speak of the machine it ran on. `readme.py BINARY TOP GUIDE...` checks, with --update it writes the
-blocks anew. A pipe is part of the command. README.md's table of errors is that of docs/ACCURACY.md.
+blocks anew. A pipe is part of the command. README.md's table of errors is that of docs/internals/accuracy.md.
 """
 import difflib
 import os
@@ -55,10 +55,10 @@ def main():
     binary, top, *guides = [word for word in sys.argv[1:] if word != "--update"]
     folder = pathlib.Path(binary).resolve().parent
     top = pathlib.Path(top)
-    told = {errors(top, page) for page in ("README.md", "docs/ACCURACY.md")}
+    told = {errors(top, page) for page in ("README.md", "docs/internals/accuracy.md")}
     same = len(told) == 1 and None not in told
     if not same:
-        print("README.md and docs/ACCURACY.md do not have the same table of errors; "
+        print("README.md and docs/internals/accuracy.md do not have the same table of errors; "
               "tests/ledger/ledger.py --write . puts it into both")
     results = [check(guide, folder, top, "--update" in sys.argv) for guide in guides]
     return 0 if same and results and all(results) else 1

@@ -210,7 +210,7 @@ class Ideas(unittest.TestCase):
 
     def test_a_folder_without_a_row_is_told(self):
         self.assertEqual(ideas.unlisted({"a", "b", "c/d"}, "| `a` | x |\n| `e`, `b` | `c/d` |\n"),
-                         ["docs/ARCHITECTURE.md: no row for c/d"])
+                         ["docs/internals/architecture.md: no row for c/d"])
 
 
 class Sizes(unittest.TestCase):

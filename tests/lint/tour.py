@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/ARCHITECTURE.md speaks of this tree: every file, function and type that it names is there,
+"""docs/internals/architecture.md speaks of this tree: every file, function and type that it names is there,
 and every folder of sources is named, or a file of it.
 
 A name without a folder (`stall.h`) is in that of the last path before it on its line, or the only
@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-GUIDE = "docs/ARCHITECTURE.md"
+GUIDE = "docs/internals/architecture.md"
 SOURCES = ["sim", "topology", "model", "traces", "tests", "docs"]
 PATH = re.compile(r"[\w./-]+\.(?:c|h|py|js|md|yaml|txt)|(?:sim|topology|model|traces|tests|docs)(?:/[\w./-]+)?")
 

@@ -177,10 +177,10 @@ class Package(Test):
         return True
 
     def guide(self):
-        """docs/python.md, block after block in one program."""
+        """docs/guides/python.md, block after block in one program."""
         if self.lacks("the guide's examples", "matplotlib", "pandas"):
             return
-        text = (self.top / "docs/python.md").read_text(encoding="utf-8")
+        text = (self.top / "docs/guides/python.md").read_text(encoding="utf-8")
         program = self.folder / "guide.py"
         program.write_text("\n".join(BLOCK.findall(text)))
         done = self.run(self.python, program, PYTHONWARNINGS="error::DeprecationWarning")
@@ -188,11 +188,11 @@ class Package(Test):
                    done.stderr[-2000:])
 
     def notebook(self):
-        """docs/python.ipynb, by nbconvert."""
+        """docs/guides/python.ipynb, by nbconvert."""
         if self.lacks("the notebook", "ipykernel", "matplotlib", "nbconvert", "pandas"):
             return
         done = self.run(self.python, "-m", "nbconvert", "--to", "notebook", "--execute",
-                        "--output-dir", self.folder, self.top / "docs/python.ipynb",
+                        "--output-dir", self.folder, self.top / "docs/guides/python.ipynb",
                         HOME=str(self.folder), JUPYTER_PATH=str(self.kernel()),
                         MPLBACKEND="module://matplotlib_inline.backend_inline")
         told = self.folder / "python.ipynb"
@@ -201,13 +201,13 @@ class Package(Test):
                        for output in cell.get("outputs", []))
         self.check("the notebook runs, with its pictures", done.returncode == 0 and pictures >= 4,
                    done.stderr[-2000:])
-        kept = json.loads((self.top / "docs/python.ipynb").read_text())["cells"]
+        kept = json.loads((self.top / "docs/guides/python.ipynb").read_text())["cells"]
         self.check("it is kept with its pictures", pictures == sum(
             "image/png" in output.get("data", {}) for cell in kept for output in cell.get("outputs", [])), pictures)
 
     def notebook_text(self):
         """What its cells print is what is kept in it; pictures are not drawn."""
-        cells = [cell for cell in json.loads((self.top / "docs/python.ipynb").read_text())["cells"]
+        cells = [cell for cell in json.loads((self.top / "docs/guides/python.ipynb").read_text())["cells"]
                  if cell["cell_type"] == "code"]
         kept = ["".join(text for output in cell["outputs"] for text in output.get("text", ""))
                 for cell in cells]

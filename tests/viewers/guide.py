@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The queries of docs/traces-sql.md give the answers printed below them, on traces of both formats.
+"""The queries of docs/guides/traces-sql.md give the answers printed below them, on traces of both formats.
 
 usage: guide.py TRAINYARD [--update]    skipped where there is no trace processor (see viewers.py)
 """
@@ -45,7 +45,7 @@ def main():
     assets, why = viewers.find(viewers.PROCESSOR), viewers.missing(viewers.perfetto)
     if why is not None:
         return viewers.needs.told_of_all(why)
-    guide = DOCS / "traces-sql.md"
+    guide = DOCS / "guides/traces-sql.md"
     text = guide.read_text(encoding="utf-8")
     blocks = BLOCK.findall(text)
     queries = [sql for sql, _ in blocks]

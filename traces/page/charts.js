@@ -116,7 +116,7 @@ function formulaWords(run, f) {
   if (b.exposed_data > 0) { left.push(`data-parallel communication takes ${secs(b.exposed_data)}`); }
   if (b.optimizer > 0) { left.push(`the optimizer takes ${secs(b.optimizer)}`); }
   const apart = Math.abs(by) < 5e-4 ? 'Measured is what the formula says' : `Measured is ${(100 * Math.abs(by)).toFixed(1)} points ${by > 0 ? 'above' : 'below'} the formula`;
-  out.push(el('p', {class: 'small'}, apart + (left.length > 0 ? `, which does not know that ${left.join('; ')}` : '') + `. Source: ${times.source || 'docs/model.md of trainyard'}.`));
+  out.push(el('p', {class: 'small'}, apart + (left.length > 0 ? `, which does not know that ${left.join('; ')}` : '') + `. Source: ${times.source || 'docs/internals/model.md of trainyard'}.`));
   return out;
 }
 

@@ -1,6 +1,6 @@
-/* colours.js - what each kind of work looks like: the colours of the traces (docs/formats.md), a set
- * that colour-blind readers can tell apart (Okabe and Ito 2008), and patterns for print. Work is a
- * solid box, idle time hatched. */
+/* colours.js - what each kind of work looks like: the colours of the traces
+ * (docs/reference/formats.md), a set that colour-blind readers can tell apart (Okabe and Ito 2008),
+ * and patterns for print. Work is a solid box, idle time hatched. */
 
 /* key: words, colours of the traces, colour-blind safe, pattern in print: [lines, grey] */
 const LOOKS = {

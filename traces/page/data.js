@@ -1,5 +1,5 @@
-/* data.js - the columns that trainyard wrote, as arrays: see docs/report.md. Times are picoseconds:
- * whole numbers, exact in a double up to 2^53 (two and a half hours). */
+/* data.js - the columns that trainyard wrote, as arrays: see docs/guides/report.md. Times are
+ * picoseconds: whole numbers, exact in a double up to 2^53 (two and a half hours). */
 
 /* Base64 of packed bytes, in which are numbers of seven bits a byte, the lowest first. */
 function numbersOf(text) {

@@ -117,8 +117,8 @@ int ty_page_collect(struct ty_page *page, const struct ty_trace *trace,
                     const struct ty_timeline *own, const volatile int *stop, struct ty_err *err);
 void ty_page_release(struct ty_page *page);
 
-/* columns.c: puts them as members of the object that is open in a ty_out_html_json. docs/report.md
- * has the fields. */
+/* columns.c: puts them as members of the object that is open in a ty_out_html_json.
+ * docs/guides/report.md has the fields. */
 int ty_page_put(const struct ty_page *page, struct ty_json *json, struct ty_err *err);
 
 /* page_template.c, made of the files in traces/page: what comes before and after the data. */

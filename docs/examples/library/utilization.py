@@ -3,7 +3,7 @@
 
     python3 utilization.py run.yaml picture.png [section.key=value ...]
 
-Needs the package trainyard (docs/python.md) and matplotlib.
+Needs the package trainyard (docs/guides/python.md) and matplotlib.
 """
 import sys
 

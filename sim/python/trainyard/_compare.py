@@ -21,7 +21,7 @@ def compare(*what: Any, **options: Any) -> Any:
     """Schedules under one clock: compare(["1f1b", "zb-v"], p=4, m=8), `times` of a whole stage.
 
     Or run files with a section `measured`, and logs: compare("run.yaml", "train.log"). A table of a
-    row each, as `trainyard compare --json` has them (docs/compare.md); without `tries` no change is
+    row each, as `trainyard compare --json` has them (docs/guides/compare.md); without `tries` no change is
     tried out.
     """
     if "p" in options or "m" in options or (len(what) > 1 and isinstance(what[1], int)):

@@ -123,7 +123,7 @@ def plan(source: SourceLike, gpus: Union[int, Sequence[int], None] = None, *, to
          sets: Settings = None, overlays: Overlays = (), jobs: int = 0, uneven: int = 0,
          meshes: int = 0, within_s: Optional[float] = None,
          margin: Union[float, str] = 0.05, uncertain: bool = False) -> Layouts:
-    """Searches the layouts that a run file leaves open for the best (docs/plan.md); Ctrl-C ends it.
+    """Searches the layouts that a run file leaves open for the best (docs/guides/plan.md); Ctrl-C ends it.
 
     gpus        how many, or several; left out: those of the run file
     over        values that are searched of a key: {"layout.zero": [1, 3]}

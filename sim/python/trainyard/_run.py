@@ -197,7 +197,7 @@ class Result(Planned):
 
     @property
     def report(self) -> Dict[str, Any]:
-        """All of `trainyard run --stats json` (docs/formats.md)."""
+        """All of `trainyard run --stats json` (docs/reference/formats.md)."""
         if self._report is None:
             self._report = json.loads(self._text(c.lib.ty_run_report, b"json"))
         return self._report
@@ -247,7 +247,7 @@ class Result(Planned):
 
     @property
     def memory(self) -> Dict[str, Any]:
-        """Bytes: capacity, peak of each stage, what the fullest GPU holds (docs/formats.md)."""
+        """Bytes: capacity, peak of each stage, what the fullest GPU holds (docs/reference/formats.md)."""
         bill: Dict[str, Any] = self.report["memory"]
         return bill
 
@@ -306,7 +306,7 @@ class Result(Planned):
 
     def export(self, form: str, folder: c.PathLike, *, ranks: Optional[str] = None,
                unit: Optional[str] = None) -> str:
-        """Writes what ranks do for another simulator, "chakra" or "goal" (docs/exchange.md), and
+        """Writes what ranks do for another simulator, "chakra" or "goal" (docs/guides/exchange.md), and
         returns a line about it. unit="ns": GOAL's time, for packet simulators."""
         stop = c.Stop()
         options = c.ExportOptions(c.encode(form), c.encode(folder), c.encode(ranks), stop.pointer,
@@ -335,7 +335,7 @@ def run(source: SourceLike, sets: Settings = None, overlays: Overlays = (), *,
     overlays    files between the two, as a calibration writes them
     engine      "sweep", "events" or "auto"; left out: as run.engine says
     threads     0: one per core
-    uncertain   with a 90 % band, by more runs (in `report`; docs/calibration.md)
+    uncertain   with a 90 % band, by more runs (in `report`; docs/guides/calibration.md)
 
     >>> result = run("docs/examples/llama-30b-256xa100.yaml", {"schedule.name": "gpipe"})
     >>> result.mfu, result.breakdown["exposed_tensor"]
@@ -352,7 +352,7 @@ def check(source: SourceLike, sets: Settings = None, overlays: Overlays = ()) ->
 
 def diff(*runs: Union[Result, SourceLike]) -> Dict[str, Any]:
     """Two to eight runs, the others against the first: keys that differ, where the time of a step
-    goes in each (seconds), what operations take (docs/diff.md). A run is a Result, or a run file as
+    goes in each (seconds), what operations take (docs/guides/diff.md). A run is a Result, or a run file as
     `run` takes it, which is executed."""
     return dict(json.loads(_diff(runs, "json")))
 
@@ -372,7 +372,7 @@ def _diff(given: Sequence[Union[Result, SourceLike]], form: str) -> str:
 # ---- the weeks around a step ----
 
 class Weeks(NamedTuple):
-    """A training of many steps, with what fails: docs/fleet.md.
+    """A training of many steps, with what fails: docs/guides/fleet.md.
 
     goodput     share of the time that steps take which are not lost
     loss        share that each cause takes

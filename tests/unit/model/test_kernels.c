@@ -243,7 +243,7 @@ TEST(better_attention_is_faster)
 
 /* ---- elementwise ---- */
 
-/* Bytes each kernel moves, from its time at the share it reaches: docs/model.md, section 3. */
+/* Bytes each kernel moves, from its time at the share it reaches (docs/internals/model.md, 3). */
 TEST(elementwise_kernels_move_their_bytes)
 {
     struct model_case c;

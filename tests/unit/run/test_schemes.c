@@ -163,7 +163,7 @@ TEST(what_cannot_be_is_said_and_two_ranks_are_no_grid)
     quick_run_free(&q);
 }
 
-/* As in the pictures of docs/tensor.md: one GPU a node, no NVLink, no latency. */
+/* As in the pictures of docs/guides/tensor.md: one GPU a node, no NVLink, no latency. */
 TEST(a_network_may_be_flat_and_without_latency)
 {
     static const char flat[] =
