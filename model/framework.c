@@ -228,7 +228,11 @@ const struct ty_field ty_framework_fields[] = {
          "whether those all-reduces run beside the weight gradient of the same layer"),
     ROW(overlap_tensor_products, BOOL, .late = true, .fallback = "false",
         .doc = "whether products of layers run in a piece for each tensor rank, beside what "
-               "layout.sequence_parallel gathers before them and scatters after them"),
+               "layout.sequence_parallel gathers before them and scatters after them; nvfp4: not"),
+    ROW(scatter_sms, UINT, .late = true, .max = 64, .fallback = "0",
+        .doc = "overlap_tensor_products: multiprocessors of kernels that sum up, piece by piece, "
+               "what is scattered, and that products do without; 0: copy engines bring the pieces, "
+               "and one sum is made at the end"),
     ROW(overlap_p2p, WORD, .words = p2p_words, .fallback = "true",
         .doc = "whether a pipeline rank starts its next pass before the last message has left"),
     ROW(stage_split, WORD, .words = split_words, .fallback = "layers",
@@ -327,12 +331,15 @@ const uint32_t ty_n_framework_fields = sizeof(ty_framework_fields) / sizeof(ty_f
 
 /* Weights next to products in fp8 or NVFP4 are bf16. MXFP8 ones need scales of rows and of columns:
  * Megatron-LM gathers them in 16 bit (reuse_grad_buf_for_mxfp8_param_ag), and none in NVFP4
- * (Megatron-Bridge, mixed_precision.py). */
+ * (Megatron-Bridge, mixed_precision.py), whose products run in one piece for it
+ * (its test of recipes in NVFP4: tp_comm_overlap is off). */
 void ty_framework_finish(struct ty_framework *framework, int dtype)
 {
     const bool bf16 = dtype == TY_DTYPE_BF16 || ty_dtype_is_narrow(dtype);
     framework->fp8_weights =
         framework->fp8_weights && dtype == TY_DTYPE_FP8 && framework->fp8_recipe != TY_FP8_MX;
+    framework->overlap_tensor_products =
+        framework->overlap_tensor_products && dtype != TY_DTYPE_NVFP4;
     framework->grad_fp32 =
         framework->grad_dtype == TY_GRAD_FP32 || (framework->grad_dtype == TY_GRAD_AUTO && bf16);
     framework->reduce_fp32 = framework->reduce_dtype == TY_GRAD_FP32 ||

@@ -123,10 +123,11 @@ struct ty_framework {
     bool overlap_tensor_reduce;   /* backward all-reduces run during weight gradients */
     bool overlap_tensor_products; /* products run during what sequence parallelism gathers before
                                    * them, and scatters after them, piece by piece */
-    int overlap_p2p;         /* enum ty_overlap_p2p: the next pass may start before a message is
+    uint32_t scatter_sms; /* what they scatter is summed up by kernels on so many multiprocessors */
+    int overlap_p2p;      /* enum ty_overlap_p2p: the next pass may start before a message is
                                  * sent */
-    int stage_split;         /* enum ty_stage_split */
-    bool expert_overlap;     /* a forward and a backward over each other */
+    int stage_split;      /* enum ty_stage_split */
+    bool expert_overlap;  /* a forward and a backward over each other */
     bool scatter_gather_p2p; /* messages are sent in parts, one a tensor rank */
     bool fused_activation;   /* SwiGLU is one kernel ... */
     bool keep_product;       /* ... whose result is kept for the backward */

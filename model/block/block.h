@@ -163,10 +163,27 @@ struct ty_op_rounds {
  * else the operator has to do comes behind. */
 struct ty_op_pieces {
     uint32_t n;     /* 0: the operator is of one piece */
+    uint32_t sms;   /* multiprocessors of kernels that sum up what goes; 0: it is copied */
     bool gathers;   /* forward: an input comes, */
     bool scatters;  /* or a result goes; backward its gradient comes, for the input gradient */
     double share_B; /* of a rank */
 };
+
+/* Messages of an operator in pieces: sums of kernels take one more, for everybody's share is in
+ * each, less a rank's own. */
+static inline bool ty_op_sums_pieces(const struct ty_op_pieces *pieces, bool back)
+{
+    return pieces->sms > 0 && pieces->scatters && !back;
+}
+static inline uint32_t ty_op_messages(const struct ty_op_pieces *pieces, bool back)
+{
+    return ty_op_sums_pieces(pieces, back) ? pieces->n : pieces->n - 1;
+}
+static inline double ty_op_message_bytes(const struct ty_op_pieces *pieces, bool back)
+{
+    return ty_op_sums_pieces(pieces, back) ? pieces->share_B * (pieces->n - 1) / pieces->n
+                                           : pieces->share_B;
+}
 
 /* What ranks of a tensor group in more than one dimension say to each other. No bytes: nothing. */
 struct ty_op_move {
@@ -342,9 +359,9 @@ double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_c
 double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_move *move,
                           const struct ty_reach *reach);
 
-/* A share of tokens on its way to or from a product in pieces. */
+/* All messages of a product in pieces, one behind the other. */
 double ty_op_share_seconds(const struct ty_cluster *cluster, const struct ty_op_pieces *pieces,
-                           const struct ty_reach *reach);
+                           bool back, const struct ty_reach *reach);
 
 /* optimizer.c: one optimizer step over so many parameters, without what its matrices take besides
  * (struct ty_muon). */

@@ -82,10 +82,10 @@ void ty_unit_waits(const struct ty_unit_ops *unit, const struct ty_layout *layou
         }
         const struct ty_op_pieces *pieces = &unit->op[i].pieces;
         if (pieces->n > 0) {
-            const double shares =
-                (pieces->n - 1) * ty_op_share_seconds(cluster, pieces, reach[TY_GROUP_TENSOR]);
-            out->steps[i][TY_FORWARD] = shares;
-            out->steps[i][TY_DGRAD] = pieces->scatters ? shares : 0;
+            const struct ty_reach *ranks = reach[TY_GROUP_TENSOR];
+            out->steps[i][TY_FORWARD] = ty_op_share_seconds(cluster, pieces, false, ranks);
+            out->steps[i][TY_DGRAD] =
+                pieces->scatters ? ty_op_share_seconds(cluster, pieces, true, ranks) : 0;
         }
     }
 }

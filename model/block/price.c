@@ -133,8 +133,14 @@ static void price_pieces(const struct ty_unit_op *op, const struct ty_layout *la
         rest->dgrad = rest->input = all.dgrad;
         return;
     }
-    const struct ty_cost sum = share_sum(&op->pieces, op->kernel[0].dtype, gpu);
     piece->dgrad = piece->input = one.dgrad;
+    if (op->pieces.sms > 0) {
+        const double left = gpu->sms > op->pieces.sms ? 1 - op->pieces.sms / (double)gpu->sms : 1;
+        piece->forward = ty_cost_times(piece->forward, 1 / left);
+        piece->recompute = ty_cost_times(piece->recompute, 1 / left);
+        return;
+    }
+    const struct ty_cost sum = share_sum(&op->pieces, op->kernel[0].dtype, gpu);
     rest->forward = ty_cost_plus(rest->forward, sum);
     if (one.recompute.seconds > 0) {
         rest->recompute = ty_cost_plus(rest->recompute, sum);
@@ -221,9 +227,9 @@ double ty_op_move_seconds(const struct ty_cluster *cluster, const struct ty_op_m
 }
 
 double ty_op_share_seconds(const struct ty_cluster *cluster, const struct ty_op_pieces *pieces,
-                           const struct ty_reach *reach)
+                           bool back, const struct ty_reach *reach)
 {
     struct ty_coll_cost cost;
-    ty_coll_copy_cost(cluster, pieces->share_B, reach, &cost);
-    return ty_coll_seconds(&cost) * cluster->collectives.derate;
+    ty_coll_copy_cost(cluster, ty_op_message_bytes(pieces, back), reach, &cost);
+    return ty_op_messages(pieces, back) * (ty_coll_seconds(&cost) * cluster->collectives.derate);
 }

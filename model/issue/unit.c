@@ -245,14 +245,16 @@ static void gathered_pieces(struct ty_issuer *is, uint32_t i, enum ty_op_pass pa
     }
 }
 
-/* That of the piece before goes while one runs; the own is last. */
+/* That of the piece before goes while one runs; the own is last, or goes into the last sum. */
 static void scattered_pieces(struct ty_issuer *is, uint32_t i, enum ty_op_pass pass, bool back)
 {
-    for (uint32_t k = 1; k < op_at(is, i)->pieces.n; k++) {
+    const struct ty_op_pieces *pieces = &op_at(is, i)->pieces;
+    for (uint32_t k = 0; k < pieces->n; k++) {
         compute(is, i, pass, 1);
-        pass_share(is, i, back, TY_AFTER_INPUT);
+        if (k < ty_op_messages(pieces, back)) {
+            pass_share(is, i, back, TY_AFTER_INPUT);
+        }
     }
-    compute(is, i, pass, 1);
     ty_issuer_need(is, TY_EVENT_TENSOR);
 }
 

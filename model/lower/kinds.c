@@ -129,9 +129,6 @@ struct comm {
 static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind,
                     const struct ty_collective *c)
 {
-    if (c != NULL && c->what.copied) {
-        return 0;
-    }
     if (c != NULL && c->what.exchange != NULL) {
         return ty_exchange_slows(cluster, c->what.exchange, kind->net_B > 0);
     }

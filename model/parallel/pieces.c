@@ -5,13 +5,19 @@
  * its own, and while a piece runs what the one before gave for another rank leaves. Going backward
  * the gradients of row-parallel results come like inputs; those that column-parallel products
  * scatter have the weight gradient to run during, and inputs that are gathered again for that the
- * input gradient (issue/unit.c). So do MegaScale (Jiang et al. 2024, section 3.2), Megatron-LM's
+ * input gradient (issue/unit.c). With framework.scatter_sms a result does not go to its rank to be
+ * summed up at the end: kernels on so many multiprocessors, which products leave them, sum up each
+ * piece of all ranks on the way, those of the last one alone (Transformer Engine,
+ * comm_gemm_overlap.cpp: ring exchange and pipeline; NVIDIA's configurations take the latter in
+ * bf16, and before 2025 in fp8). So do MegaScale (Jiang et al. 2024, section 3.2), Megatron-LM's
  * --tp-comm-overlap and PyTorch's asynchronous tensor parallelism; which passes the latter two take
  * by default is from memory.
  *
  * A share goes by copy engines at the rate of a message, nvlink_p2p_efficiency, behind
- * nvlink_p2p_latency, and computation during it loses nothing (guess: it takes no multiprocessors,
- * and products leave it the memory). What is lost are whole tiles: a piece has 1/n of the rows. */
+ * nvlink_p2p_latency. It takes no multiprocessors, but memory: what leaves is read, what comes is
+ * written, together 22 % of an H100's bandwidth and 18 % of a GB200's, while each piece reads the
+ * whole weight again. Computation loses nvlink_overlap_slowdown to it, as to a collective (guess:
+ * the two shares are near 18 %). Whole tiles are lost, too: a piece has 1/n of the rows. */
 #include "model/block/maker.h"
 
 /* One collective of tensor ranks at a place, which pieces replace: whether it was there. */
@@ -48,7 +54,8 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
                           replace(op, TY_BEFORE_DGRAD, TY_COLL_ALL_GATHER, &bytes);
     if (gathers || scatters) {
         const uint32_t n = b->layout->tensor;
-        op->pieces = (struct ty_op_pieces){n, gathers, scatters, bytes / n};
+        op->pieces = (struct ty_op_pieces){n, b->layout->framework.scatter_sms, gathers, scatters,
+                                           bytes / n};
     }
 }
 

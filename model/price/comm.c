@@ -18,7 +18,7 @@ static bool of_share(const struct ty_op_pieces *pieces, bool back, struct ty_pri
     *out = (struct ty_priced_comm){.group = TY_GROUP_TENSOR,
                                    .coll = TY_COLL_SEND_RECV,
                                    .phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD,
-                                   .bytes = pieces->share_B,
+                                   .bytes = ty_op_message_bytes(pieces, back),
                                    .calls = 1,
                                    .name = "copy",
                                    .copied = true};

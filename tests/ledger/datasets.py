@@ -412,7 +412,7 @@ DATASETS = [
     context_steps(
         "megatron-bridge 405B, context", "Megatron-Bridge",
         base=base("preset: dgx-h100", LLAMA + ", attention: flash3",
-                  "zero: 1, sequence_parallel: true", "preset: megatron-lm",
+                  "zero: 1, sequence_parallel: true", "preset: nemo, fp8_recipe: current",
                   "name: interleaved, chunks: 8"),
         machine="1024 H100", groups={"release": shape("source")},
         source="github.com/NVIDIA-NeMo/Megatron-Bridge docs/performance-summary",

@@ -69,7 +69,10 @@ KNOWN = {
     "mlperf_gpt3": {
         **nvidia("attention: flash3, tied: true"), "name": "mlperf GPT-3", "slow": True,
         "time": SEEN, "machine": "512 to 3584 H100", "source": MLPERF.format("3.0"),
-        "notes": "No CUDA graphs yet: launches and passes take what megatron-lm's do (guess)."},
+        "notes": "Buckets, ranks, weights in bf16 and sums of pieces by kernels as in the files of "
+                 "v3.0 and v3.1; of multiprocessors Transformer Engine's default. No CUDA graphs "
+                 "yet: launches and passes take what megatron-lm's do (guess), and attention what "
+                 "FlashAttention 2 does (guess: the kernels of 2024 were to come)."},
     "mlperf_llama3_8b": {
         **nvidia("preset: llama3-8b, attention: flash3"), "name": "mlperf 8B", "time": FITTED,
         "role": "cluster.fp4_efficiency, one value for four GPUs; cluster.fp8_efficiency was not",
