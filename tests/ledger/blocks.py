@@ -146,7 +146,7 @@ def mean(results, simulated=lambda r: r.time):
 
 
 def summary(found):
-    """One line a family: also the table of README.md."""
+    """One line a family."""
     lines = []
     for name, group in families(found).items():
         results = timed(group)
@@ -155,6 +155,34 @@ def summary(found):
                       right(outcomes([r for s in group for r in s.results])), lost(group)])
     return table(["measured", "GPUs", "step times", "presets alone", "documented keys", "blind",
                   "fits or not", "MFU points lost"], lines)
+
+
+# The table of README.md: families in four rows, and the blind score beside each.
+HEADLINES = [
+    ("GPT and LLaMA on V100 and A100, 8 to 3,072 GPUs",
+     ["LLaMA 13B to 65B, Hagemann et al.", "published runs of GPT, 18B to 1T", "GPT 3.6B to 39B, vTrain"],
+     "LLaMA 13B to 65B, Hagemann et al."),
+    ("dense models on H100 and B200, FSDP, 4 to 3,584 GPUs",
+     ["MPT with FSDP, LLM Foundry", "torchtitan, nanotron, vocabulary parallelism",
+      "Llama 3 on 8 B200, SimuMax", "long sequences on H100, NVIDIA and torchtitan",
+      "NVIDIA's recipes: MLPerf, Megatron-Bridge"], "MLPerf GPT-3 175B, fp8, 256 to 11,616 H100"),
+    ("models with experts, 8 to 2,048 GPUs", ["models with experts"],
+     "models with experts, H100 and H800"),
+    ("small GPT on one node, 2 to 8 GPUs", ["small GPT on one node, vTrain"], None),
+]
+
+
+def headline(found):
+    known, lines = families(found), []
+    if set(known) - {name for _, names, _ in HEADLINES for name in names}:
+        raise RuntimeError("a family is in no row of HEADLINES")
+    for title, names, score in HEADLINES:
+        results = [r for name in names for r in timed(known.get(name, []))]
+        kept = next(((keys or alone) + f" of {rows}" for name, alone, keys, rows in BLIND_SCORES
+                     if name == score), "-")
+        lines.append([f"{title}: {len(results)}", mean(results, lambda r: r.shipped),
+                      mean(results), kept])
+    return table(["measured step times", "shipped", "documented", "blind"], lines)
 
 
 def blind(_):
@@ -310,7 +338,7 @@ def by_group(found):
     return "\n".join(parts)
 
 
-BLOCKS = {"summary": summary, "blind": blind, "left out": left_out, "roles": roles, "by axis": by_axis, "step times": step_times,
+BLOCKS = {"headline": headline, "summary": summary, "blind": blind, "left out": left_out, "roles": roles, "by axis": by_axis, "step times": step_times,
           "choices": chosen, "fits": fits, "data sets": about, "inputs": inputs, "worst": worst,
           "by group": by_group}
 

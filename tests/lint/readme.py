@@ -47,7 +47,7 @@ def check(guide, folder, top, update):
 def errors(top, page):
     """The table of errors that the ledger writes into a page."""
     text = (top / page).read_text(encoding="utf-8")
-    found = re.search(r"^<!-- ledger: summary -->\n(\|.*?)^<!-- end -->$", text, re.M | re.S)
+    found = re.search(r"^<!-- ledger: headline -->\n(\|.*?)^<!-- end -->$", text, re.M | re.S)
     return found[1] if found else None
 
 

@@ -17,6 +17,7 @@ import ideas
 import layers
 import links
 import modules
+import prose
 import sizes
 import tools  # finds needs
 import needs
@@ -63,6 +64,23 @@ class Links(unittest.TestCase):
         self.assertEqual(links.orphans(tree(), docs), [])
         docs["docs/lost-b.txt"] = ""
         self.assertEqual(links.orphans(tree(), docs), ["docs/lost-b.txt"])
+
+
+class Prose(unittest.TestCase):
+    def test_words_to_avoid_are_found_outside_of_code(self):
+        text = "# A\nIt is told.\n\n```\nit is told\n```\n`told` or [a card](told.md).\n"
+        self.assertEqual([found.split("; ")[0] for found in prose.complaints("a.md", text)],
+                         ['a.md:2: "told"', 'a.md:7: "card"'])
+
+    def test_long_sentences_are_found(self):
+        text = "Short. " + "Word " * 40 + "word.\nShort.\n\n- item\n- " + "word " * 40 + "\n"
+        self.assertEqual(list(prose.complaints("a.md", text)),
+                         ["a.md:1: a sentence of 41 words, not at most 40"])
+
+    def test_the_median_counts(self):
+        text = "Word " * 16 + "word.\n"
+        self.assertEqual(len(list(prose.complaints("a.md", text))), 1)
+        self.assertEqual(list(prose.complaints("a.md", text[5:])), [])
 
 
 class Layers(unittest.TestCase):

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Measures the sentences of the pages and finds words that they avoid: prose.py TOP
+
+Of each page in PAGES: no word of WORDS, half of the sentences have at most 16 words, and none has
+more than 40. Code, tables, comments and what a link points to are left out; a table is searched for
+words. A sentence ends at a full stop, a list item at its end.
+"""
+import pathlib
+import re
+import statistics
+import sys
+
+import tools
+
+# Pages written by these rules. A page that is rewritten joins them.
+PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/faq.md"]
+MEDIAN, LONGEST = 16, 40
+# What is avoided, and what to write instead.
+WORDS = {
+    r"tells?|told": "reports, prints, shows; warns",
+    r"stacks?|habits?": "framework, framework defaults",
+    r"bills?|billed": "memory estimate, estimated",
+    r"verdicts?": "fits / does not fit",
+    r"deals?|dealt|dealing|anew": "assign, partition, repartition",
+    r"foretold": "predicted",
+    r"remed(?:y|ies)|would help": "fix, suggestion",
+    r"products?": "matrix multiplication, GEMM",
+    r"copies of the model": "data-parallel replicas",
+    r"sums in switches": "in-network reduction",
+    r"(?:network )?cards?": "NICs",
+    r"drives?": "NVMe",
+    r"rooms?|house": "modules, directories",
+    r"goes on|go on|ends with": "continues, exits with",
+    r"in whole \d+": "rounded up to a multiple of",
+}
+AVOIDED = {re.compile(rf"\b(?:{word})\b", re.I): better for word, better in WORDS.items()}
+FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+LEFT_OUT = re.compile(r"<!--.*?-->|</?\w+[^>]*>", re.S)
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+CODE = re.compile(r"`[^`\n]+`")
+ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
+END = re.compile(r"(?<=[.!?])[*)\"]*\s+(?=[*\"(A-Z`\d])")
+
+
+def blank(match):
+    return "\n" * match[0].count("\n")
+
+
+def plain(text):
+    """The lines of a page as a reader reads them: a piece of code is one word."""
+    for pattern in (FENCE, LEFT_OUT):
+        text = pattern.sub(blank, text)
+    return CODE.sub("CODE", LINK.sub(r"\1", text)).split("\n")
+
+
+def sentences(lines):
+    """(line, sentence) of paragraphs and list items."""
+    found, part = [], []
+    for number, line in enumerate([*lines, ""], 1):
+        apart = not line.strip() or line[0] in "#|"
+        if part and (apart or ITEM.match(line)):
+            found += [(part[0], words) for words in END.split(" ".join(part[1:])) if words.strip()]
+            part = []
+        if not apart:
+            part = [*part, ITEM.sub("", line).strip()] if part else [number, ITEM.sub("", line).strip()]
+    return found
+
+
+def complaints(page, text):
+    lines = plain(text)
+    for number, line in enumerate(lines, 1):
+        for pattern, better in AVOIDED.items():
+            for word in pattern.findall(line):
+                yield f"{page}:{number}: \"{word}\"; write: {better}"
+    lengths = []
+    for number, sentence in sentences(lines):
+        lengths.append(len(re.findall(r"[\w%'-]*\w[\w%'.,-]*", sentence)))
+        if lengths[-1] > LONGEST:
+            yield f"{page}:{number}: a sentence of {lengths[-1]} words, not at most {LONGEST}"
+    if lengths and statistics.median(lengths) > MEDIAN:
+        yield f"{page}: half of its sentences have more than {MEDIAN} words: " \
+              f"median {statistics.median(lengths):g}"
+
+
+def main():
+    top = pathlib.Path(sys.argv[1])
+    found = [words for page in PAGES
+             for words in complaints(page, (top / page).read_text(encoding="utf-8"))]
+    return tools.verdict(found, [], f"{len(PAGES)} pages have short sentences and the field's words")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
