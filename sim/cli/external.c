@@ -1,7 +1,8 @@
 /* external.c - commands that are programs of their own: `trainyard NAME` runs `trainyard-NAME`.
  *
  * Such a program is searched in the folders of TRAINYARD_EXEC_PATH, or, without that variable, in
- * libexec/trainyard of the installation and in sim/python of a build folder; then in those of PATH.
+ * libexec/trainyard of the installation, in sim/python of a build folder and beside this program;
+ * then in those of PATH.
  * It takes the place of this process, so its exit status and its signals are those of the command.
  * It finds this program by the variable TRAINYARD, and the library of the same version by
  * TRAINYARD_LIBRARY. */
@@ -17,7 +18,7 @@
 #include "sim/cli/cli.h"
 
 #define PATH_SIZE    4096
-#define FOLDERS_SIZE (3 * PATH_SIZE)
+#define FOLDERS_SIZE (4 * PATH_SIZE)
 #define PREFIX       "trainyard-"
 
 /* The path of this program, and how many bytes of it are its folder with the slash. */
@@ -38,8 +39,8 @@ static const char *own_folders(char folders[FOLDERS_SIZE])
         return set;
     }
     path[own_path(path)] = '\0';
-    snprintf(folders, FOLDERS_SIZE, "%s" CLI_LIBEXEC ":%ssim/python",
-             CLI_LIBEXEC[0] == '/' ? "" : path, path);
+    snprintf(folders, FOLDERS_SIZE, "%s" CLI_LIBEXEC ":%ssim/python:%s",
+             CLI_LIBEXEC[0] == '/' ? "" : path, path, path);
     return folders;
 }
 

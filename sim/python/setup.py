@@ -1,32 +1,49 @@
-"""Puts the shared library into the wheel: that of TRAINYARD_LIBRARY, else of ../../build."""
+"""Puts the shared library and the program into the wheel: those of TRAINYARD_LIBRARY and
+TRAINYARD_PROGRAM, else of ../../build. TRAINYARD_PLATFORM names the machines that they run on."""
 import os
 import pathlib
 import shutil
 
-from setuptools import Distribution, setup
+from setuptools import Distribution, setup  # before distutils, which it brings
 from setuptools.command.build_py import build_py
+from distutils.command.build_scripts import build_scripts
 from wheel.bdist_wheel import bdist_wheel
 
-HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(__file__).resolve().parents[2] / "build"
+
+
+def built(variable, name):
+    """What the C build made."""
+    path = pathlib.Path(os.environ.get(variable) or BUILD / name).resolve()
+    if not path.is_file():
+        raise SystemExit(f"{path} is not there: build it (meson setup build; ninja -C build), or name "
+                         f"a {name} in {variable}")
+    return path
 
 
 class WithLibrary(build_py):
     def run(self):
         shutil.rmtree(self.build_lib, ignore_errors=True)  # of a build before, of other files
         super().run()
-        named = os.environ.get("TRAINYARD_LIBRARY") or HERE.parents[1] / "build/libtrainyard.so"
-        library = pathlib.Path(named).resolve()
-        if not library.is_file():
-            raise SystemExit(f"{library} is not there: build it (meson setup build; ninja -C build)"
-                             ", or name a libtrainyard.so in TRAINYARD_LIBRARY")
-        shutil.copyfile(library, pathlib.Path(self.build_lib, "trainyard", "libtrainyard.so"))
+        shutil.copyfile(built("TRAINYARD_LIBRARY", "libtrainyard.so"),
+                        pathlib.Path(self.build_lib, "trainyard", "libtrainyard.so"))
+
+
+class WithProgram(build_scripts):
+    """The program is no text, so setuptools must not look for a first line to change."""
+
+    def run(self):
+        self.mkpath(self.build_dir)
+        copy = pathlib.Path(self.build_dir, "trainyard")
+        shutil.copyfile(built("TRAINYARD_PROGRAM", "trainyard"), copy)
+        copy.chmod(0o755)
 
 
 class ForMachine(bdist_wheel):
     """For any Python 3 on one kind of machine: the library is loaded, not linked."""
 
     def get_tag(self):
-        return "py3", "none", super().get_tag()[2]
+        return "py3", "none", os.environ.get("TRAINYARD_PLATFORM") or super().get_tag()[2]
 
 
 class Machine(Distribution):
@@ -34,4 +51,5 @@ class Machine(Distribution):
         return True
 
 
-setup(distclass=Machine, cmdclass={"build_py": WithLibrary, "bdist_wheel": ForMachine})
+setup(distclass=Machine, scripts=["trainyard"],
+      cmdclass={"build_py": WithLibrary, "build_scripts": WithProgram, "bdist_wheel": ForMachine})

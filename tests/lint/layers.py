@@ -68,6 +68,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/diff": RUN + ["sim/run", "sim/draw", "sim/sweep", "sim/report", "sim/profile", "traces"],
     "sim/cli": ["sim"],
     "sim/mpi": ["sim", "sim/cli"],
+    "sim/python": [],
     "sim/wasm": ["sim"],
     "sim/classroom": ["sim", "sim/base", "sim/document", "sim/wasm"],
     "sim": CORE[:1] + ["traces/out"],

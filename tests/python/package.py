@@ -75,16 +75,24 @@ class Package(Test):
         for folder in left:  # of that build, which ended early
             (folder / "gone.py").touch()
         built = self.run(*pip, "wheel", *offline, "-w", self.folder, source,
-                         TRAINYARD_LIBRARY=self.library)
+                         TRAINYARD_LIBRARY=self.library,
+                         TRAINYARD_PROGRAM=self.library.with_name("trainyard"))
         wheels = list(self.folder.glob("*.whl"))
         self.check("a wheel for this kind of machine", len(wheels) == 1
-                   and re.fullmatch(r"trainyard-[0-9.]+-py3-none-\w+\.whl", wheels[0].name)
+                   and re.fullmatch(r"trainyard_sim-[0-9.]+-py3-none-\w+\.whl", wheels[0].name)
                    and "any" not in wheels[0].name, built)
         installed = self.run(*pip, "install", "--no-index", *wheels)
         self.check("pip installs it", installed.returncode == 0, installed)
         held = [name for wheel in wheels for name in zipfile.ZipFile(wheel).namelist()]
         self.check("with types and library", {"trainyard/py.typed", "trainyard/libtrainyard.so"}
                    <= set(held), held)
+        program = self.folder / "env/bin/trainyard"
+        asked = self.run(program, "run", "docs/examples/first.yaml", "--stats", "json")
+        self.check("with the program", asked.returncode == 0
+                   and '"step_time_s": 1.2' in asked.stdout, asked)
+        own = self.run(program, "plan", "docs/examples/first.yaml", "--emit", "megatron")
+        self.check("and what reads and writes files of other frameworks",
+                   own.returncode == 0 and "MEGATRON_ARGS=(" in own.stdout, own)
         self.check("and nothing of an earlier build", left and "trainyard/gone.py" not in held, held)
         return installed.returncode == 0
 
@@ -129,7 +137,7 @@ class Package(Test):
         header = (self.top / "sim/trainyard.h").read_text(encoding="utf-8")
         version, = re.findall(r'TRAINYARD_VERSION "(.*)"', header)
         done = self.run(self.python, "-c", "import trainyard, importlib.metadata as m;"
-                        "print(trainyard.__version__, trainyard.version(), m.version('trainyard'))")
+                        "print(trainyard.__version__, trainyard.version(), m.version('trainyard-sim'))")
         self.check("there is one version", done.stdout.split() == [version] * 3, done)
 
     def libraries(self):

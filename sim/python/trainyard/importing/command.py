@@ -83,8 +83,9 @@ def run(words: List[str]) -> None:
     write(job.run_file, last.get("output"))
 
 
-def main(words: List[str]) -> int:
+def main() -> int:
     """The exit status: 2 for a wrong argument, 3 for files that cannot be imported."""
+    words = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if words in (["--help"], ["-h"]):
