@@ -3,7 +3,7 @@
 
     score.py [--rows FOLDER] [--by set|gpu] [--svg FILE] [--write PAGE | --check PAGE] PREDICTIONS.csv...
 
-docs/internals/benchmark.md says what the columns of rows and predictions are. It needs Python 3.9 and
+docs/benchmark.md says what the columns of rows and predictions are. It needs Python 3.9 and
 nothing else; trainyard itself is not called."""
 import argparse
 import csv
