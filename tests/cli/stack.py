@@ -83,11 +83,43 @@ def stats(test, folder):
                == {0: "megatron-lm", 1: "megatron-lm", 2: "megatron-lm", 3: "fsdp"}, seen)
 
 
+SHARDED = """
+cluster: {preset: dgx-a100-80g, nodes: 2}
+model: {preset: gpt3-1.3b}
+layout: {zero: 3, micro_batch: 1, global_batch: 16, recompute: full}
+framework: {preset: fsdp}
+"""
+
+
+def gathers(test, folder):
+    """explain counts the collectives of ZeRO-3: of 24 layers and two tables, in both passes."""
+    pathlib.Path(folder, "sharded.yaml").write_text(SHARDED, encoding="utf-8")
+
+    def said(*sets):
+        out = test.call(folder, "explain", "sharded.yaml", *sets).stdout
+        line = re.search(r"number of collectives +(\S+ \S+) +latency of ([\d,]+) gathers and "
+                         r"([\d,]+) reductions", out)
+        return (line[1], *(int(n.replace(",", "")) for n in line.groups()[1:])) if line else None
+
+    layers = said()
+    test.check("fsdp gathers every layer forward and backward and reduces it once",
+               layers and layers[1] >= 2 * 24 and 24 <= layers[2] < layers[1], layers)
+    old = said("--set", "framework.preset=deepspeed-zero3-2021")
+    test.check("a DeepSpeed without prefetch gathers each of four matrices of a layer three times",
+               old and 3 * 4 * 24 <= old[1] < 3 * 4 * 24 + 8 and old[2] >= 12 * 24, old)
+    kept = said("--set", "framework.preset=deepspeed-zero3",
+                "--set", "framework.gather_persistent=1e8")
+    test.check("matrices below the threshold of parameters that stay are not gathered",
+               kept and kept[1] < 4, kept)
+    whole = said("--set", "layout.zero=1")
+    test.check("without ZeRO-3 there is no such line", whole is None, whole)
+
+
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "run.yaml").write_text(RUN, encoding="utf-8")
-        for part in (heads, diff, sweep, stats):
+        for part in (heads, diff, sweep, stats, gathers):
             part(test, folder)
     print(f"1..{test.n}")
     return 1 if test.failed else 0
