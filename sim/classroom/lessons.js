@@ -138,7 +138,7 @@ class Lessons {
     const said = make('p', {class: 'said', role: 'status'}), place = make('div', {});
     const tell = (right) => {
       said.className = `said ${right ? 'done' : 'notyet'}`;
-      said.replaceChildren(...(right ? [`Right: ${x.answer}. The command line says it with `, make('code', {}, x.command)]
+      said.replaceChildren(...(right ? [`Right: ${x.answer}. `, ...inline(x.worked), ' This command prints it: ', make('code', {}, x.command)]
         : right === null ? [`Type a number${unit ? `, in ${unit === '%' ? 'percent' : unit}` : ''}.`] : ['Not yet. ', ...inline(this.hint(x, typed.value, unit))]));
     };
     const check = (event) => {

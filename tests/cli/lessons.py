@@ -3,9 +3,9 @@
 
 usage: lessons.py TRAINYARD TOP
 
-A lesson N-NAME.md has blocks "```exercise" and "```widget", of lines "key: value". An exercise has
-question, answer (a number, perhaps a unit), field (of the JSON that its command prints), command
-and hint; mostly a widget, too: the state of the classroom's page in which it is solved, either of
+A lesson N-NAME.md has exercises, whose hint and worked answer are folded away, and blocks
+"```widget". An exercise has question, hint and a block "```exercise" of lines "key: value": answer (a
+number, perhaps a unit), field (of the JSON that its command prints) and command; mostly a widget, too: the state of the classroom's page in which it is solved, either of
 a schedule (schedule=1f1b&p=4&m=8) or keys of a run file with their values. An exercise whose answer
 is found by a rule of thumb says how near that comes (within), and "if NUMBER" is a wrong answer,
 with what it comes of.
@@ -18,9 +18,12 @@ import sys
 
 from tap import Test
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sim/classroom"))
+from lessons import gathered  # noqa: E402
+
 BLOCK = re.compile(r"^```(exercise|widget)\n(.*?)^```$", re.M | re.S)
 UNITS = {"": 1, "%": 0.01, "ms": 1e-3, "s": 1, "GiB": 2**30}
-FIELDS = {"question", "answer", "field", "command", "hint"}
+FIELDS = {"question", "answer", "field", "command", "hint", "worked"}
 
 
 def value_of(data, field):
@@ -85,7 +88,7 @@ class Lessons(Test):
 
     def lesson(self, path):
         self.path = path
-        found = list(blocks(path.read_text(encoding="utf-8")))
+        found = list(blocks(gathered(path.read_text(encoding="utf-8"))))
         exercises = [x for kind, x in found if kind == "exercise"]
         widgets = [x for kind, x in found if kind == "widget"]
         self.check(f"{path.name}: three exercises, and something to play with",
@@ -99,7 +102,7 @@ class Lessons(Test):
 def main():
     test = Lessons(str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]))
     lessons = sorted((test.top / "docs/course").glob("[0-9]-*.md"))
-    test.check("a course of eight", [path.name[0] for path in lessons] == list("12345678"), lessons)
+    test.check("a course of nine", [path.name[0] for path in lessons] == list("123456789"), lessons)
     for path in lessons:
         test.lesson(path)
     print(f"1..{test.n}")

@@ -310,6 +310,11 @@ LLAMA = ["run", str(EXAMPLES / "llama-30b-256xa100.yaml")]
 QUIET = ["-q", "-o", "/dev/null", "--trace", "svg:-"]
 KEPT = {
     "reference/schedule-1f1b.svg": ["schedule", "1f1b", "-p", "4", "-m", "8", "--format", "svg"],
+    "course/before-you-start.svg": ["schedule", "1f1b", "-p", "2", "-m", "3", "--format", "svg"],
+    "course/1-bubbles.svg": ["schedule", "--compare", "gpipe,1f1b,interleaved", "-p", "4", "-m", "8", "-v", "2",
+                             "--format", "svg", "--width", "254mm"],
+    "course/6-zero-bubble.svg": ["schedule", "--compare", "1f1b,zb-1p,zb-v", "-p", "4", "-m", "8",
+                                 "--format", "svg", "--width", "254mm"],
     "guides/traces-start.svg": LLAMA + ["--window", "0s:2s"] + QUIET,
     "guides/traces-end.svg": LLAMA + ["--window", "20s:21.2s"] + QUIET,
     "guides/traces-deadlock.svg": ["run", str(EXAMPLES / "deadlock" / "group.yaml")] + QUIET,
