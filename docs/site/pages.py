@@ -19,7 +19,7 @@ REPORTS = {"first": "LLaMA 13B on 32 A100, a first run",
            "llama-30b-256xa100": "LLaMA 30B on 256 A100",
            "llama3-8b-fsdp-8xh100": "Llama 3 8B on 8 H100 with FSDP",
            "mixtral-8x7b-64xh100": "Mixtral 8x7B on 64 H100"}
-LEFT_OUT = {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
+LEFT_OUT = {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "paper.md"}
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
