@@ -43,13 +43,18 @@ bool ty_arch_is_moe(const struct ty_arch *arch)
 bool ty_arch_has_experts(const struct ty_arch *arch, uint32_t layer)
 {
     const uint32_t last = arch->layers - 1, number = layer < last ? layer : last;
+    if (arch->n_patterns > 0) {
+        return (ty_arch_blocks(arch, layer) & TY_HAS_EXPERTS) != 0;
+    }
     return ty_arch_is_moe(arch) && layer >= arch->dense_layers &&
            !arch_listed(&arch->mlp_layers, number);
 }
 
 bool ty_arch_has_dense(const struct ty_arch *arch)
 {
-    return ty_arch_is_moe(arch) && (arch->dense_layers > 0 || arch->mlp_layers.n > 0);
+    const bool listed = arch->dense_layers > 0 || arch->mlp_layers.n > 0;
+    return ty_arch_is_moe(arch) &&
+           (arch->n_patterns > 0 ? ty_arch_has_block(arch, TY_HAS_MLP) : listed);
 }
 
 bool ty_arch_is_latent(const struct ty_arch *arch)
@@ -170,6 +175,12 @@ static int check_experts(struct ty_arch *arch, const struct ty_section *section,
         return check_idle(section, idle, "no layer has experts; write a model.experts", err);
     }
     arch->expert_ffn = arch->expert_ffn == 0 ? arch->ffn : arch->expert_ffn;
+    static const char *const said[] = {"dense_layers", "mlp_layers", NULL};
+    if (arch->n_patterns > 0) {
+        const int told =
+            check_idle(section, said, "model.layer_pattern says it; leave it out", err);
+        return ty_check_first(told, check_choice(arch, section, err));
+    }
     int rc = check_choice(arch, section, err);
     if (arch->dense_layers >= arch->layers) {
         rc =
@@ -268,6 +279,9 @@ static const struct ty_word fusion_words[] = {
 #define WORD(key_, words_, fallback_, doc_)                                                        \
     ROW(key_, WORD, .words = (words_), .fallback = (fallback_), .doc = (doc_))
 #define FLAG(key_, doc_) ROW(key_, BOOL, .fallback = "false", .doc = (doc_))
+#define LATE(key_, max_, blank_, doc_)                                                             \
+    ROW(key_, UINT, .late = true, .min = 1, .max = (max_), .fallback = (blank_),                   \
+        .blank = (blank_), .doc = (doc_))
 #define COUNT(key_, max_, doc_)                                                                    \
     ROW(key_, UINT, .max = (max_), .fallback = "0", .doc = (doc_)) /* 0: there are none */
 
@@ -355,6 +369,21 @@ const struct ty_field ty_arch_fields[] = {
     ROW(wide_first, UINT, .late = true, .max = 10000, .fallback = "0",
         .doc = "first layers whose products are bf16 though dtype is fp8 or nvfp4"),
     ROW(wide_last, UINT, .late = true, .max = 10000, .fallback = "0", .doc = "last ones, likewise"),
+    ROW(layer_pattern, STRINGS, .late = true, .shape = true, .fallback = "none", .blank = "none",
+        .example = "[ME, ME, '*E']",
+        .doc =
+            "blocks of the layers, a letter each: M Mamba-2, * attention, - an MLP, E experts. A "
+            "text has a layer for each letter; a list, or a text with spaces, one for each word. "
+            "Shorter than the layers it repeats"),
+    LATE(state_heads, 100000, "none",
+         "heads of layers that keep a state: Mamba's, or those of values"),
+    LATE(state_head_dim, 10000, "none", "width of such a head"),
+    LATE(state_groups, 100000, "auto",
+         "groups of state heads that share keys and queries (Mamba's B and C); auto: none do"),
+    LATE(state_size, 10000, "none", "width of their keys and queries: Mamba's state"),
+    LATE(state_conv, 100, "none", "tokens that the short convolution before the state sees"),
+    LATE(state_chunk, 100000, "auto",
+         "tokens that a scan works on at once; auto: as the kernels of each kind"),
     COUNT(mtp, 100, "modules that predict further tokens (DeepSeek-V3), after the last layer"),
 };
 
@@ -449,7 +478,8 @@ static int check_norms(const struct ty_arch *arch, const struct ty_section *sect
 
 int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
 {
-    int rc = check_heads(arch, section, err);
+    int rc =
+        ty_check_first(check_heads(arch, section, err), ty_arch_finish_pattern(arch, section, err));
     if (arch->ffn == 0) {
         arch->ffn = 4 * arch->hidden;
     }
@@ -479,6 +509,13 @@ double ty_arch_norm_params(const struct ty_arch *arch)
 uint32_t ty_arch_norms(const struct ty_arch *arch)
 {
     return arch->norms > 0 ? arch->norms : arch->block == TY_BLOCK_PARALLEL ? 1 : 2;
+}
+
+uint32_t ty_arch_layer_norms(const struct ty_arch *arch, uint32_t layer)
+{
+    const uint32_t blocks = ty_arch_blocks(arch, layer);
+    const bool both = (blocks & TY_HAS_MIXER) != 0 && (blocks & TY_HAS_FFN) != 0;
+    return both ? ty_arch_norms(arch) : ty_arch_norms(arch) / 2;
 }
 
 struct ty_arch ty_arch_slice(const struct ty_arch *arch, uint32_t n)
@@ -521,16 +558,22 @@ bool ty_arch_is_wide(const struct ty_arch *arch, uint32_t layer)
     return has_wide(arch) && (first || (arch->wide_last > 0 && last));
 }
 
-/* What layers of a model may differ in, and which have it. Each combination is a kind. */
+static bool has_dense(const struct ty_arch *arch)
+{
+    return arch->n_patterns == 0 && ty_arch_has_dense(arch);
+}
+
+/* What layers of a model may differ in besides the blocks of a pattern, and which have it. Each
+ * combination is a kind. */
 static const struct {
     bool (*differs)(const struct ty_arch *arch);
     bool (*has)(const struct ty_arch *arch, uint32_t layer);
 } features[] = {
-    {has_windows, sees_all}, {ty_arch_has_dense, ty_arch_has_experts}, {has_wide, ty_arch_is_wide}};
+    {has_windows, sees_all}, {has_dense, ty_arch_has_experts}, {has_wide, ty_arch_is_wide}};
 
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
 {
-    uint32_t kinds = 1;
+    uint32_t kinds = arch->n_patterns > 0 ? arch->n_patterns : 1;
     for (size_t i = 0; i < TY_COUNT(features); i++) {
         kinds *= features[i].differs(arch) ? 2 : 1;
     }
@@ -539,7 +582,8 @@ uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
 
 uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer)
 {
-    uint32_t number = 0, weight = 1;
+    uint32_t number = ty_arch_pattern_number(arch, layer);
+    uint32_t weight = arch->n_patterns > 0 ? arch->n_patterns : 1;
     for (size_t i = 0; i < TY_COUNT(features); i++) {
         if (features[i].differs(arch)) {
             number += features[i].has(arch, layer) ? weight : 0;

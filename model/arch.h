@@ -32,6 +32,25 @@ enum ty_bias {
     TY_BIAS_ALL = TY_BIAS_ATTENTION | TY_BIAS_MLP
 };
 
+/* Blocks that a layer may consist of, and their letters in model.layer_pattern: those of
+ * Megatron-LM (hybrid_layer_allocation.py), where it has one. Those up to TY_HAS_MLP mix tokens. */
+#define TY_LAYER_BLOCKS(X)                                                                         \
+    X(ATTENTION, '*', 1)                                                                           \
+    X(MAMBA, 'M', 2)                                                                               \
+    X(MLP, '-', 256)                                                                               \
+    X(EXPERTS, 'E', 512)
+
+enum ty_layer_block {
+#define X(id, letter, bit) TY_HAS_##id = bit,
+    TY_LAYER_BLOCKS(X)
+#undef X
+    TY_HAS_FFN = TY_HAS_MLP | TY_HAS_EXPERTS,
+    TY_HAS_MIXER = TY_HAS_MLP - 1,
+    TY_HAS_STATE = TY_HAS_MIXER & ~TY_HAS_ATTENTION
+};
+
+#define TY_LAYER_KINDS 8 /* of layers of a model, at most */
+
 enum ty_block_form {
     TY_BLOCK_SERIAL,
     TY_BLOCK_PARALLEL /* attention and MLP read one norm */
@@ -78,6 +97,15 @@ struct ty_arch {
      * without their position part */
     uint32_t query_latent, kv_latent, head_rope, head_value;
 
+    /* which blocks its layers have; empty: attention and an MLP or experts */
+    struct ty_string_list layer_pattern;
+    uint32_t n_words, n_patterns,
+        patterns[TY_LAYER_KINDS]; /* its different layers: enum ty_layer_block */
+
+    /* layers that keep a state in place of keys (pattern.h): heads, their width, heads of keys,
+     * the width of a key; tokens that a short convolution sees; tokens of a chunk */
+    uint32_t state_heads, state_head_dim, state_groups, state_size, state_conv, state_chunk;
+
     uint32_t wide_first, wide_last; /* layers at either end whose products stay in bf16 */
     uint32_t mtp;                   /* modules that predict further tokens */
 
@@ -105,6 +133,17 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, struct ty_hugg
  * with spaces between, of models that are not simulated, and why. */
 const char *ty_arch_family(size_t i, const char **about);
 const char *ty_arch_refused_families(size_t i, const char **why);
+
+/* pattern.c: the blocks of a layer, enum ty_layer_block; those of any; what a pattern asks for. */
+uint32_t ty_arch_blocks(const struct ty_arch *arch, uint32_t layer);
+bool ty_arch_has_block(const struct ty_arch *arch, uint32_t blocks);
+int ty_arch_finish_pattern(struct ty_arch *arch, const struct ty_section *section,
+                           struct ty_err *err);
+/* The letters of its blocks, mixers first; "" without a pattern. Returns buf. */
+#define TY_BLOCK_LETTERS 16
+char *ty_arch_block_letters(const struct ty_arch *arch, uint32_t layer, char buf[TY_BLOCK_LETTERS]);
+/* The number of a layer's blocks among patterns[]. */
+uint32_t ty_arch_pattern_number(const struct ty_arch *arch, uint32_t layer);
 
 /* Whether it has layers with experts, and whether one of them is this. */
 bool ty_arch_is_moe(const struct ty_arch *arch);
@@ -134,5 +173,6 @@ double ty_arch_norm_params(const struct ty_arch *arch); /* of one norm */
 /* Norms of a layer: where nobody says else, one before each block, or one before both where they
  * stand side by side. */
 uint32_t ty_arch_norms(const struct ty_arch *arch);
+uint32_t ty_arch_layer_norms(const struct ty_arch *arch, uint32_t layer); /* of this one */
 
 #endif

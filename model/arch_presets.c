@@ -49,6 +49,15 @@
     "bias: true\ntied: false\n"
 #define GPT_OSS_SOURCE "OpenAI 2025, arXiv 2508.10925, table 1; config.json"
 
+/* A block a layer, no positions; an MLP of two matrices (squared ReLU costs what GELU does). */
+#define NEMOTRON_H                                                                                 \
+    "head_dim: 128\nvocabulary: 131072\nsequence: 8192\nrotary: 0\nmlp: gelu\n"                    \
+    "norm_kind: rmsnorm\nbias: false\ntied: false\n"
+#define STATE(heads, width, groups, size)                                                          \
+    "state_heads: " #heads "\nstate_head_dim: " #width "\nstate_groups: " #groups                  \
+    "\nstate_size: " #size "\nstate_conv: 4\n"
+#define NEMOTRON_SOURCE "NVIDIA 2025, arXiv 2504.03624, table 1; config.json"
+
 #define SHAPE(layers, hidden, heads) "layers: " #layers "\nhidden: " #hidden "\nheads: " #heads "\n"
 
 const struct ty_preset ty_arch_presets[] = {
@@ -142,5 +151,22 @@ const struct ty_preset ty_arch_presets[] = {
                                                                                             1024)
          SPARSE,
      6.9e9, 0.005, NULL},
+    {"nemotron-h-8b", "Nemotron-H 8B", NEMOTRON_SOURCE,
+     SHAPE(52, 4096, 32)
+         NEMOTRON_H STATE(128, 64, 8, 128) "kv_heads: 8\nffn: 21504\nlayer_pattern: "
+                                           "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-\n",
+     8.1e9, 0.01, NULL},
+    {"nemotron-h-56b", "Nemotron-H 56B", NEMOTRON_SOURCE,
+     SHAPE(118, 8192, 64) NEMOTRON_H STATE(
+         256, 64, 8, 256) "kv_heads: 8\nffn: 32768\nlayer_pattern: "
+                          "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M"
+                          "-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-\n",
+     56e9, 0.02, NULL},
+    {"nemotron-3-nano", "Nemotron 3 Nano 30B-A3B",
+     "NVIDIA 2025, arXiv 2512.20848, table 1; config.json",
+     SHAPE(52, 2688, 32) NEMOTRON_H STATE(64, 64, 8, 128) EXPERTS(
+         128, 6, 1856) "kv_heads: 2\nffn: 1856\nshared_ffn: 3712\nrouter_bias: true\n"
+                       "layer_pattern: MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME\n",
+     31.6e9, 0.002, NULL},
     {.name = NULL},
 };

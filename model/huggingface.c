@@ -221,8 +221,10 @@ static void find_dense(struct ty_hf_reader *r, bool *dense, unsigned long layers
     listed_dense(r, "moe_layers", dense, layers, true);
 }
 
-static void put_dense(struct ty_hf_reader *r, unsigned long layers)
+static void put_dense(struct ty_hf_reader *r, const struct ty_hf_family *family,
+                      const struct ty_hf_shape *shape)
 {
+    const unsigned long layers = shape->layers;
     bool *dense = ty_arena_array(r->arena, bool, layers);
     if (dense == NULL) {
         r->code = ty_fail_memory(r->err);
@@ -230,6 +232,10 @@ static void put_dense(struct ty_hf_reader *r, unsigned long layers)
     }
     memset(dense, 0, layers * sizeof(*dense));
     find_dense(r, dense, layers);
+    if (family->hybrid != NULL) {
+        ty_hf_put_hybrid(r, family->hybrid, shape, dense);
+        return;
+    }
     unsigned long first = 0;
     while (first < layers && dense[first]) {
         dense[first++] = false;
@@ -284,7 +290,6 @@ static void hf_put_experts(struct ty_hf_reader *r, const struct ty_hf_experts *x
     ty_hf_put(r, "shared_gate", x->shared_gate && shared > 0 ? "true" : "false");
     ty_hf_put(r, "sinks", x->sinks ? "true" : "false");
     ty_hf_put(r, "router_bias", has_router_bias(r, x) ? "true" : "false");
-    put_dense(r, shape->layers);
     put_groups(r);
 }
 
@@ -542,20 +547,22 @@ static void hf_put_shape(struct ty_hf_reader *r, const struct ty_hf_shape *shape
 /* Keys that give away what no family has, or what one without experts has not. */
 static const struct {
     const char *key, *what;
-    bool always; /* else only of a family without experts */
+    bool always; /* else only of a family without experts, */
+    bool hybrid; /* or with layers of one kind */
 } refused[] = {
-    {"num_local_experts", "a mixture of experts", false},
-    {"num_experts", "a mixture of experts", false},
-    {"n_routed_experts", "a mixture of experts", false},
-    {"moe_intermediate_size", "a mixture of experts", false},
-    {"kv_lora_rank", "multi-head latent attention", false},
-    {"index_topk", "an indexer that chooses keys", true},
-    {"linear_num_value_heads|linear_attn_config", "linear attention", true},
-    {"mamba_d_state|ssm_cfg|ssm_state_size", "state space layers", true},
-    {"use_cla", "keys and values that layers share", true},
-    {"num_kv_shared_layers", "keys and values that layers share", true},
-    {"num_key_value_heads_per_layer|block_configs", "layers that differ in heads", true},
-    {"is_encoder_decoder", "an encoder", true},
+    {"num_local_experts", "a mixture of experts", false, false},
+    {"num_experts", "a mixture of experts", false, false},
+    {"n_routed_experts", "a mixture of experts", false, false},
+    {"moe_intermediate_size", "a mixture of experts", false, false},
+    {"kv_lora_rank", "multi-head latent attention", false, false},
+    {"index_topk", "an indexer that chooses keys", true, false},
+    {"linear_num_value_heads|linear_attn_config", "linear attention", false, true},
+    {"mamba_d_state|ssm_cfg|ssm_state_size", "state space layers", false, true},
+    {"use_cla", "keys and values that layers share", true, false},
+    {"num_kv_shared_layers", "keys and values that layers share", true, false},
+    {"num_key_value_heads_per_layer|block_configs", "layers that differ in heads", true, false},
+    {"mamba_proj_bias", "biases of Mamba's products", true, false},
+    {"is_encoder_decoder", "an encoder", true, false},
 };
 
 /* ---- families ---- */
@@ -668,14 +675,15 @@ static bool is_idle(const struct ty_node *node)
 static void refuse(struct ty_hf_reader *r, const struct ty_hf_family *family)
 {
     for (size_t i = 0; i < TY_COUNT(refused); i++) {
-        const bool asks = refused[i].always || family->experts == NULL;
+        const bool knows = refused[i].hybrid ? family->hybrid != NULL : family->experts != NULL;
+        const bool asks = refused[i].always || !knows;
         const struct ty_node *node = asks ? ty_hf_value(r, refused[i].key) : NULL;
         if (node != NULL && !is_idle(node)) {
-            const char *what =
-                ty_arena_printf(r->arena,
-                                refused[i].always ? "%s: that is not simulated"
-                                                  : "%s, and models of type %s have none",
-                                refused[i].what, family->model_type);
+            const char *what = ty_arena_printf(r->arena,
+                                               refused[i].always || refused[i].hybrid
+                                                   ? "%s: that is not simulated"
+                                                   : "%s, and models of type %s have none",
+                                               refused[i].what, family->model_type);
             ty_hf_fail(r, node, refused[i].key, what == NULL ? refused[i].what : what);
             return; /* one reason is enough */
         }
@@ -748,6 +756,9 @@ static void convert(struct ty_hf_reader *r, const struct ty_hf_family *family)
     hf_put_windows(r, family, &shape);
     if (family->experts != NULL && (shape.experts > 0 || !family->experts->optional)) {
         hf_put_experts(r, family->experts, &shape);
+    }
+    if (family->hybrid != NULL || shape.experts > 0) {
+        put_dense(r, family, &shape);
     }
     if (family->experts != NULL && family->experts->latent) {
         hf_put_latent(r, &shape);

@@ -362,6 +362,27 @@ static const struct ty_hf_experts dbrx = {.experts = "ffn_config.moe_num_experts
                                           .per_token = "ffn_config.moe_top_k",
                                           .width = "ffn_config.ffn_hidden_size"};
 
+static const struct ty_hf_experts nemotron_h = {.experts = "n_routed_experts",
+                                                PER_TOKEN,
+                                                .width = "moe_intermediate_size",
+                                                .n_shared = "n_shared_experts",
+                                                .shared_width =
+                                                    "moe_shared_expert_intermediate_size",
+                                                .router_bias = true,
+                                                .optional = true};
+
+/* ---- keys of layers that differ ---- */
+
+static const struct ty_hf_hybrid nemotron_is = {.types =
+                                                    "hybrid_override_pattern|layers_block_type",
+                                                .state = 'M',
+                                                .alone = true,
+                                                .heads = "mamba_num_heads",
+                                                .head_dim = "mamba_head_dim",
+                                                .groups = "n_groups",
+                                                .size = "ssm_state_size",
+                                                .conv = "conv_kernel"};
+
 /* ---- what classes have ---- */
 
 /* layers, hidden, heads, ffn, vocabulary; kv_heads, head_dim, window */
@@ -520,6 +541,8 @@ const struct ty_hf_family ty_hf_families[] = {
      .biases = by_use_bias, .tied = true, .defaults = &starcoder2_is, .windows = TY_HF_WINDOWS_ALL,
      .dropout = "residual_dropout"},
     {"nemotron", "Nemotron-4, Minitron", NULL, .plain = true, LAYER_NORM, .rotary = 0.5},
+    {"nemotron_h", "Nemotron-H, Nemotron Nano 2, Nemotron 3", NULL, .plain = true,
+     .experts = &nemotron_h, .hybrid = &nemotron_is, NO_ROTARY},
     {"persimmon", "Persimmon", NULL, GPT, .rotary = 0.5, .qk_norm = true,
      .qk_norm_kind = TY_QK_NORM_LAYER, .qk_key = "qk_layernorm", .qk_default = true,
      .dropout = "hidden_dropout"},
@@ -574,7 +597,7 @@ const struct ty_hf_family ty_hf_families[] = {
 const struct ty_hf_refusal ty_hf_refusals[] = {
     {"mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm retnet",
      "a recurrent model without attention"},
-    {"jamba nemotron_h zamba zamba2 bamba falcon_h1 plamo2 hymba samba phi4flash nemotron_h_puzzle",
+    {"jamba zamba zamba2 bamba falcon_h1 plamo2 hymba samba phi4flash nemotron_h_puzzle",
      "layers of Mamba are not simulated"},
     {"recurrent_gemma", "recurrent layers are not simulated"},
     {"lfm2 lfm2_moe", "convolutions in place of attention are not simulated"},

@@ -3,6 +3,7 @@
  *     huggingface.c           the file: which family it is of, what is refused, the text it becomes
  *     huggingface_families.c  the table of families, with what single ones say in words of their
  *                             own, and of those that are refused
+ *     huggingface_hybrid.c    which block each layer has, where they differ
  *     huggingface_keys.c      values of keys, and keys that nobody understands */
 #ifndef TY_MODEL_HUGGINGFACE_INTERNAL_H
 #define TY_MODEL_HUGGINGFACE_INTERNAL_H
@@ -67,6 +68,14 @@ struct ty_hf_experts {
     bool optional; /* a file that gives no number of them is of a model without */
 };
 
+/* Layers of several kinds, and the sizes of those that keep a state. */
+struct ty_hf_hybrid {
+    const char *types; /* the key of a text of letters, or of a list of words */
+    char state;        /* the letter of layers that keep a state */
+    bool alone;        /* a layer is one block; else an MLP or experts follow */
+    const char *heads, *head_dim, *groups, *size, *conv;
+};
+
 /* What the class of a family has where a file says nothing. Sizes count in a decoder that is a part
  * of a file only: such parts are written without what is usual, whole files with all. */
 struct ty_hf_defaults {
@@ -92,7 +101,8 @@ struct ty_hf_family {
                           * next to the model_type without _ */
     const struct ty_hf_keys *keys; /* NULL: llama's */
     const struct ty_hf_experts *experts;
-    const struct ty_hf_bias *biases; /* up to a NULL key; NULL: attention_bias and mlp_bias */
+    const struct ty_hf_hybrid *hybrid; /* NULL: all layers have attention */
+    const struct ty_hf_bias *biases;   /* up to a NULL key; NULL: attention_bias and mlp_bias */
     const struct ty_hf_defaults *defaults;
     int bias;                    /* of enum ty_bias, where no key says */
     bool layer_norm;             /* a LayerNorm; else, */
@@ -168,6 +178,11 @@ bool ty_hf_is_text(struct ty_hf_reader *r, const char *key, const char *text);
  * shape; NULL: there are no more. */
 const struct ty_node *ty_hf_unknown(struct ty_hf_reader *r, const struct ty_node *after);
 
-/* ---- parts of the model section ---- */
+/* ---- parts of the model section, each in a file of its own ---- */
+
+/* huggingface_hybrid.c: model.layer_pattern, where `dense` says which layers have no experts, and
+ * the sizes of layers with a state. */
+void ty_hf_put_hybrid(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
+                      const struct ty_hf_shape *shape, const bool *dense);
 
 #endif

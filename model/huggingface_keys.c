@@ -311,6 +311,19 @@ static const char *const idle[] = {
     "use_bidirectional_attention",
     "validate_runner_input",
     "vision_config",
+    "chunk_size",
+    "expand",
+    "mamba_chunk_size",
+    "mamba_expand",
+    "mamba_conv_bias",
+    "mamba_ssm_cache_dtype",
+    "num_logits_to_keep",
+    "rescale_prenorm_residual",
+    "residual_in_fp32",
+    "time_step_limit",
+    "time_step_rank",
+    "use_conv_bias",
+    "use_mamba_kernels",
 };
 
 static bool is_idle(const char *key)

@@ -27,7 +27,6 @@ enum ty_recompute {
 /* Different ones in one run; and kinds of layers in one run, by what they are and what they repeat
  * (ty_arch_layer_kinds says how many a model has without that). */
 #define TY_RECOMPUTE_MODES 4u
-#define TY_LAYER_KINDS     8
 
 /* How ranks that share a sequence do its attention (model/parallel/context.c). */
 enum ty_context_method {

@@ -227,6 +227,8 @@ const char *ty_tensor_undivided(const struct ty_arch *arch, uint32_t t, uint32_t
         {"model.heads", arch->heads, arch->heads % t == 0},
         {"model.kv_heads", arch->kv_heads, arch->kv_heads % t == 0 || t % arch->kv_heads == 0},
         {"model.ffn", arch->ffn, arch->ffn % t == 0},
+        {"model.state_heads", arch->state_heads, arch->state_heads % t == 0},
+        {"model.state_groups", arch->state_groups, arch->state_groups % t == 0},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         if (!rows[i].divides) {

@@ -114,7 +114,8 @@ enum ty_bucket {
     X(EMBEDDING, "embedding", NULL)                                                                \
     X(HEAD, "head", NULL)                                                                          \
     X(MOE, "moe", "olive")                                                                         \
-    X(MTP, "mtp", NULL)
+    X(MTP, "mtp", NULL)                                                                            \
+    X(STATE, "state", NULL)
 
 enum ty_part {
 #define X(id, ...) TY_PART_##id,

@@ -304,6 +304,29 @@ static void parallel(struct ty_block_maker *b)
                   own * e * h + b->shard.tokens * e * h);
 }
 
+/* The blocks that mix tokens, behind one norm; several stand side by side, and their results are
+ * added. */
+static void mixers(struct ty_block_maker *b, uint32_t blocks)
+{
+    uint32_t before = b->out->n;
+    for (uint32_t bit = 1; bit < TY_HAS_MLP; bit *= 2) {
+        const uint32_t first = b->out->n;
+        if ((blocks & bit) == 0) {
+            continue;
+        }
+        if (bit == TY_HAS_ATTENTION) {
+            ty_block_attention(b);
+        } else {
+            ty_block_state(b, (enum ty_layer_block)bit);
+        }
+        if (first > before) {
+            b->out->op[before].joined |= TY_JOINED_AGAIN;
+            b->out->op[first].joined |= TY_JOINED_INPUT;
+            b->out->op[first - 1].joined |= TY_JOINED_RESULT;
+        }
+    }
+}
+
 static void block_layer(struct ty_block_maker *b)
 {
     if (b->arch->block == TY_BLOCK_PARALLEL) {
@@ -313,18 +336,33 @@ static void block_layer(struct ty_block_maker *b)
     const struct ty_arch *arch = b->arch;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = b->shard.hidden;
     const double own = b->shard.own_tokens, hidden = own * e * h;
-    const uint32_t first = norm(b, TY_PART_ATTENTION);
-    ty_block_attention(b);
-    norm_behind(b, TY_PART_ATTENTION);
-    const uint32_t second = feed_forward(b);
+    const uint32_t blocks = ty_arch_blocks(arch, b->layer), first = b->out->n;
+    const bool mixes = (blocks & TY_HAS_MIXER) != 0, feeds = (blocks & TY_HAS_FFN) != 0;
+    uint32_t second = first;
+    b->out->hybrid = arch->n_patterns > 0;
+    if (mixes) {
+        const enum ty_part part =
+            (blocks & TY_HAS_ATTENTION) != 0 ? TY_PART_ATTENTION : TY_PART_STATE;
+        (void)norm(b, part);
+        mixers(b, blocks);
+        norm_behind(b, part);
+    }
+    if (feeds) {
+        second = feed_forward(b);
+    }
     ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
     /* a latent's matrix works on the rank's own tokens */
-    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v",
-                     arch->query_latent > 0 ? hidden : ty_block_input_bytes(b));
-    ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", hidden);
+    ty_block_keep_of(b, first, NORM, first + 1,
+                     (blocks & TY_HAS_STATE) != 0 ? "inputs of the state" : "inputs of q, k, v",
+                     !mixes ? 0
+                     : arch->query_latent > 0 && (blocks & TY_HAS_ATTENTION) != 0
+                         ? hidden
+                         : ty_block_input_bytes(b));
+    ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", mixes && feeds ? hidden : 0);
     ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
     ty_block_keep_of(b, first, NORM, second, "32-bit copies of unfused norms",
-                     arch->norm == TY_UNFUSED ? ty_arch_norms(arch) * own * 8 * h : 0);
+                     arch->norm == TY_UNFUSED ? ty_arch_layer_norms(arch, b->layer) * own * 8 * h
+                                              : 0);
     /* With sequence parallelism a linear layer's whole input, gathered again, has the place of its
      * gradient. */
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_NONE, "gradients of hidden states",
@@ -465,6 +503,7 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
                                    .out = &units->kind[k]};
         b.layer = ty_unit_is_layer(k) ? ty_kind_first(arch, k) : arch->layers;
         b.out->n = b.out->n_saved = b.out->recompute = 0;
+        b.out->hybrid = false;
         if (k == TY_UNIT_EMBEDDING) {
             block_embedding(&b);
         } else if (k == TY_UNIT_HEAD || (k == TY_UNIT_MTP_HEAD && arch->mtp > 0)) {

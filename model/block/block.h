@@ -83,12 +83,13 @@ struct ty_shard {
     double context;         /* ranks that share a sequence; what they have of it is above */
     double heads, kv_heads; /* of this rank; at least one of the latter */
     double ffn;             /* inner width */
-    double vocabulary;      /* columns of the output matrix */
-    double hidden;          /* of the hidden states */
-    double cut;             /* parts that the rows of these columns of a matrix are cut in */
-    double ranks;           /* that share each weight */
-    double experts;         /* routed ones of a layer that this rank has */
-    double expert_ffn;      /* inner width of each, and of all shared ones */
+    double state_heads, state_groups;
+    double vocabulary; /* columns of the output matrix */
+    double hidden;     /* of the hidden states */
+    double cut;        /* parts that the rows of these columns of a matrix are cut in */
+    double ranks;      /* that share each weight */
+    double experts;    /* routed ones of a layer that this rank has */
+    double expert_ffn; /* inner width of each, and of all shared ones */
     double shared_ffn;
     double sent_rows;   /* that its own tokens make, one for each expert they go to */
     double expert_rows; /* that come to its experts, when all get as many */
@@ -287,6 +288,7 @@ struct ty_unit_ops {
     struct ty_saved saved[TY_UNIT_SAVED]; /* [n_saved] */
     uint32_t n_saved;
     uint32_t recompute; /* enum ty_recompute, bits: what of it runs again */
+    bool hybrid;        /* a layer of a pattern, with blocks of its own */
 };
 
 /* The units of a model, by enum ty_unit_kind. */

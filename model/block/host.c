@@ -274,10 +274,10 @@ static double floor_of(const struct ty_unit_ops *unit, const struct launches *n,
                        const struct ty_layout *layout)
 {
     const struct ty_framework *framework = &layout->framework;
-    if (n->routed && framework->expert_floor > 0) {
+    if (n->routed && framework->expert_floor > 0 && !unit->hybrid) {
         return framework->layer_floor * framework->expert_floor;
     }
-    const bool counts = n->routed || ty_layout_is_mesh(layout);
+    const bool counts = n->routed || unit->hybrid || ty_layout_is_mesh(layout);
     return framework->layer_floor *
            (counts ? (n->kernels + collectives_of(unit)) / DENSE_LAUNCHES : 1);
 }

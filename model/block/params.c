@@ -115,7 +115,9 @@ static double norms(const struct ty_arch *arch, const uint32_t count[TY_N_UNIT_K
 {
     double n = 3.0 * count[TY_UNIT_MTP] + (arch->embedding_norm ? count[TY_UNIT_EMBEDDING] : 0);
     for (uint32_t k = 0; k < TY_LAYER_KINDS; k++) {
-        n += (double)ty_arch_norms(arch) * count[TY_UNIT_LAYER + k];
+        const uint32_t of = count[TY_UNIT_LAYER + k];
+        n += of > 0 ? (double)of * ty_arch_layer_norms(arch, ty_kind_first(arch, TY_UNIT_LAYER + k))
+                    : 0;
     }
     return arch->norm_kind == TY_NORM_LAYER_PLAIN ? 0 : n * arch->hidden;
 }

@@ -573,6 +573,17 @@ static struct traffic router(const struct ty_kernel *kernel, bool backward)
     return streamed((backward ? ROUTER_BACKWARD : 1) * bytes, 1);
 }
 
+/* Read and written; backward input and gradient are read, and one is written; where the scan needs
+ * what it gives, it is made again before that (causal-conv1d, mamba_ssm). */
+static struct traffic convolution(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                  double e, bool backward)
+{
+    struct traffic traffic =
+        streamed((backward ? 3 + 2 * kernel->gradients : 2) * e, gpu->activation_efficiency);
+    traffic.kernels = backward ? 1 + kernel->gradients : 1;
+    return traffic;
+}
+
 static struct traffic cast(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
                            bool backward)
 {
@@ -622,6 +633,8 @@ static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kerne
         return permute(kernel, e, backward);
     case TY_OPERATOR_ROUTER:
         return router(kernel, backward);
+    case TY_OPERATOR_CONVOLUTION:
+        return convolution(gpu, kernel, e, backward);
     case TY_OPERATOR_CAST:
         return cast(gpu, kernel, e, backward);
     default:
@@ -716,6 +729,9 @@ struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *
     if (direction == TY_WGRAD) {
         return (struct ty_cost){0, 0};
     }
+    if (kernel->op == TY_OPERATOR_SCAN) {
+        return ty_scan_cost(gpu, kernel, direction == TY_DGRAD);
+    }
     return kernel->op == TY_OPERATOR_ATTENTION
                ? attention_cost(gpu, kernel, direction == TY_DGRAD)
                : elementwise_cost(gpu, kernel, direction == TY_DGRAD);
@@ -741,6 +757,8 @@ double ty_kernel_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel)
         return e * (g->rows * g->in + g->groups * g->in * g->out + g->rows * g->out);
     case TY_OPERATOR_ATTENTION:
         return attention_bytes(&kernel->attention, e);
+    case TY_OPERATOR_SCAN:
+        return ty_scan_bytes(kernel);
     default:
         return elementwise_bytes(gpu, kernel);
     }

@@ -78,6 +78,20 @@ struct ty_attention_core {
     bool unmasked; /* every query sees every key: a part of a sequence next to another one */
 };
 
+/* Which recurrence a scan works out, in chunks of tokens. */
+enum ty_scan_rule {
+    TY_SCAN_MAMBA2, /* Dao and Gu 2024, section 6 */
+    TY_N_SCAN_RULES
+};
+
+/* Layers that keep a state of key x value for each head. */
+struct ty_scan {
+    double sequences, tokens;
+    double heads, groups; /* of this rank; those that have keys and queries of their own */
+    double key, value;    /* widths */
+    double chunk;         /* tokens */
+};
+
 struct ty_update {
     double params;     /* of this rank */
     double gradient_B; /* bytes of a gradient that is kept */
@@ -92,12 +106,14 @@ struct ty_kernel {
     bool dropout; /* attention, residual, embedding: it makes and applies masks */
     bool mx;      /* matmul, grouped: operands have a scale for 32 elements */
     double speed; /* norm: over the GPU's own, where it is fused */
-    double gradients; /* merge, cast: elements of the backward pass, for each of the forward */
+    double gradients; /* merge, cast: elements of the backward pass, for each of the forward;
+                       * convolution: times that it is made again there */
     union {
         struct ty_matmul matmul;
         struct ty_grouped grouped;
         struct ty_permute permute; /* permute, unpermute */
         struct ty_attention_core attention;
+        struct ty_scan scan;
         struct ty_update update; /* accumulation, optimizer */
         double elements;         /* the others; router: scores, one for a token and an expert */
     };

@@ -15,4 +15,9 @@ struct ty_cost ty_gemm_cost(const struct ty_gpu *gpu, enum ty_dtype dtype,
                             enum ty_direction direction, double share, double m, double n,
                             double k);
 
+/* scan.c: all kernels of a scan; bytes that its forward has to move at least. */
+struct ty_cost ty_scan_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                            bool backward);
+double ty_scan_bytes(const struct ty_kernel *kernel);
+
 #endif

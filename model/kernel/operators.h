@@ -20,6 +20,8 @@
     X(ATTENTION, "attention")                                                                      \
     X(NORM, "norm")                                                                                \
     X(ACTIVATION, "activation")                                                                    \
+    X(SCAN, "scan")                                                                                \
+    X(CONVOLUTION, "convolution")                                                                  \
     X(ROTARY, "rotary")                                                                            \
     X(RESIDUAL, "residual")                                                                        \
     X(MERGE, "merge")                                                                              \

@@ -118,6 +118,40 @@ static void ulysses(const struct ty_block_maker *b, struct ty_unit_op *op, enum 
                   x.queries + x.output + 2 * x.keys);
 }
 
+/* Of a scan: states of the ranks before it, one for each rank, go round (of two chunks each where
+ * they are zigzag), and their gradients back; or heads are scattered. */
+static void scan(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    struct ty_scan *x = &op->kernel[0].scan;
+    const uint32_t n = b->layout->context;
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype),
+                 tokens = x->sequences * x->tokens;
+    const bool halves = b->layout->context_method == TY_CONTEXT_ZIGZAG;
+    struct ty_op_comm states = {.group = TY_GROUP_CONTEXT,
+                                .coll = TY_COLL_ALL_GATHER,
+                                .name = "states",
+                                .bytes = 4 * (halves ? 2 : 1) * n * x->sequences * x->heads *
+                                         x->key * x->value};
+    struct ty_op_comm in = {.group = TY_GROUP_CONTEXT,
+                            .coll = TY_COLL_ALL_TO_ALL,
+                            .bytes = e * tokens *
+                                     (2 * x->heads * x->value + 2 * x->groups * x->key + x->heads)};
+    struct ty_op_comm out = in;
+    out.bytes = e * tokens * x->heads * x->value;
+    if (b->layout->context_method != TY_CONTEXT_ULYSSES) {
+        ty_block_comm(op, TY_BEFORE_FORWARD, &states, 1);
+        ty_block_comm(op, TY_BEFORE_DGRAD, &states, 1);
+        return;
+    }
+    x->tokens *= n;
+    x->heads /= n;
+    x->groups = fmax(x->groups / n, 1);
+    ty_block_comm(op, TY_BEFORE_FORWARD, &in, 1);
+    ty_block_comm(op, TY_AFTER_FORWARD, &out, 1);
+    ty_block_comm(op, TY_BEFORE_DGRAD, &out, 1);
+    ty_block_comm(op, TY_AFTER_DGRAD, &in, 1);
+}
+
 /* ---- the kind ---- */
 
 static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
@@ -132,6 +166,10 @@ static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
 static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const uint32_t n = b->layout->context, inner = b->layout->context_inner;
+    if (n > 1 && op->kernel[0].op == TY_OPERATOR_SCAN) {
+        scan(b, op);
+        return;
+    }
     if (n == 1 || op->kernel[0].op != TY_OPERATOR_ATTENTION) {
         return;
     }
@@ -173,7 +211,8 @@ static struct ty_numbers candidates(const struct ty_layout *layout, const struct
 
 static bool heads_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)
 {
-    return ty_heads_divide(arch, ty_layout_mesh(layout).side * n);
+    return ty_heads_divide(arch, ty_layout_mesh(layout).side * n) &&
+           arch->state_heads % (layout->tensor * n) == 0;
 }
 
 static bool chunks_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)

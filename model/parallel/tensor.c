@@ -144,6 +144,7 @@ static int check_model(const struct ty_layout *layout, const struct ty_section *
     } rows[] = {
         {ty_arch_is_moe(arch), "experts (model.experts)"},
         {ty_arch_is_latent(arch), "latent attention (model.kv_latent)"},
+        {arch->n_patterns > 0, "layers of several kinds (model.layer_pattern)"},
         {arch->norm_kind > TY_NORM_RMS, "norms that lack parameters (model.norm_kind)"},
         {ty_arch_norms(arch) == 4, "norms behind the blocks (model.norms)"},
         {arch->qk_norm && arch->qk_norm_kind == TY_QK_NORM_WHOLE,
@@ -252,6 +253,8 @@ static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
     shard->heads = arch->heads / t;
     shard->kv_heads = fmax(arch->kv_heads / t, 1); /* shared by several when there are fewer */
     shard->ffn = arch->ffn / t;
+    shard->state_heads = arch->state_heads / t;
+    shard->state_groups = arch->state_groups / t;
     shard->vocabulary = arch->vocabulary / t;
     shard->ranks = t * mesh.cut;
     shard->cut = mesh.cut;
@@ -299,8 +302,8 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
  * than ranks, each of those heads is kept by t / kv_heads ranks. */
 static bool tensor_divides(const struct ty_arch *arch, uint32_t t)
 {
-    return arch->heads % t == 0 && arch->ffn % t == 0 &&
-           (arch->kv_heads % t == 0 || t % arch->kv_heads == 0);
+    uint32_t of;
+    return ty_tensor_undivided(arch, t, &of) == NULL;
 }
 
 static struct ty_numbers candidates_of(const struct ty_layout *layout, const struct ty_arch *arch,

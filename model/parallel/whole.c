@@ -141,6 +141,13 @@ static double attention(const struct ty_attention_core *core, bool causal)
     return causal ? full / 2 : full;
 }
 
+/* Of a state: its decay, what a key and a value add, and what a query reads (Megatron-LM counts 7
+ * of Mamba, training.py). */
+static double recurrence(const struct ty_scan *scan)
+{
+    return 7 * scan->heads * scan->key * scan->value;
+}
+
 /* Multiply-adds of a matrix product per token. */
 static double product(const struct ty_kernel *kernel, double tokens)
 {
@@ -183,6 +190,8 @@ static double work(const struct ty_unit_op *op, uint32_t kernels, double tokens,
         }
         if (kernel->op == TY_OPERATOR_ATTENTION) {
             sum += attention(&kernel->attention, causal);
+        } else if (kernel->op == TY_OPERATOR_SCAN) {
+            sum += recurrence(&kernel->scan);
         } else if (products) {
             sum += 2 * product(kernel, tokens);
         }

@@ -36,7 +36,7 @@ double ty_arch_active_params(const struct ty_arch *arch, bool embedding);
 /* Whether causal FLOPs are those of products. */
 static inline bool ty_flops_by_work(const struct ty_arch *arch)
 {
-    return ty_arch_is_moe(arch) || ty_arch_is_latent(arch) || arch->mtp > 0;
+    return ty_arch_is_moe(arch) || ty_arch_is_latent(arch) || arch->mtp > 0 || arch->n_patterns > 0;
 }
 
 /* Model FLOPs per token of a training step: 6 N + 12 L a d s; of MFU. */

@@ -83,8 +83,8 @@ static uint64_t hash_section(uint64_t h, const struct ty_config *config,
         const enum ty_field_type type = section->fields[k].type;
         const bool absent = (section->fields[k].late && is_default(section, &section->fields[k])) ||
                             is_idle(config, section, &section->fields[k]);
-        if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !section->fields[k].aside &&
-            !absent) {
+        const bool text = type == TY_TYPE_STRING || type == TY_TYPE_STRINGS;
+        if ((!text || section->fields[k].shape) && !section->fields[k].aside && !absent) {
             h = hash_field(h, section, &section->fields[k]);
         }
     }

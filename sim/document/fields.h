@@ -101,6 +101,7 @@ struct ty_field {
                     * whether that will do: struct ty_origin */
     bool late;     /* there were runs before it, whose digest is what it was: its default does not
                     * count */
+    bool shape;    /* of texts: a step depends on them, and so does a digest */
     bool aside;    /* no step depends on it, nor does a digest */
     bool tokens;   /* a k behind a whole number is 1024 of it, as in "8k" */
     const char *example; /* of texts in a list, for messages; NULL: [a, b] */

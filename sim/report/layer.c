@@ -55,6 +55,7 @@ static void put_shape(struct ty_text *t, const struct ty_kernel *kernel)
     const struct ty_attention_core *x = &kernel->attention;
     const struct ty_grouped *g = &kernel->grouped;
     const struct ty_permute *p = &kernel->permute;
+    const struct ty_scan *s = &kernel->scan;
     char number[32];
     switch (kernel->op) {
     case TY_OPERATOR_MATMUL:
@@ -78,6 +79,13 @@ static void put_shape(struct ty_text *t, const struct ty_kernel *kernel)
         if (x->window > 0) {
             ty_text_add(t, ", window of %.10g", x->window);
         }
+        return;
+    case TY_OPERATOR_SCAN:
+        ty_text_add(
+            t,
+            "%.10g x %.10g tokens in chunks of %.10g, %.10g heads of %.10g, %.10g groups of "
+            "keys of %.10g",
+            s->sequences, s->tokens, s->chunk, s->heads, s->value, s->groups, s->key);
         return;
     default:
         ty_text_add(t, "%s elements", ty_words_count(kernel->elements, number, sizeof(number)));
@@ -277,7 +285,7 @@ static void put_layers(const struct listing *l, const struct ty_units *units)
     uint32_t count[TY_N_UNIT_KINDS];
     ty_model_layers(arch, &c->layout, count);
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_MTP; k++) {
-        char name[128], again[TY_SET_TEXT] = "";
+        char name[128], again[TY_SET_TEXT] = "", letters[TY_BLOCK_LETTERS];
         const uint32_t layer = ty_kind_first(arch, k);
         if (count[k] == 0) {
             continue;
@@ -286,11 +294,12 @@ static void put_layers(const struct listing *l, const struct ty_units *units)
             ty_set_format(ty_section_field(layout, "recompute"), units->kind[k].recompute, again,
                           sizeof(again));
         }
-        snprintf(name, sizeof(name), "layer (%u%s%s%s%s)", (unsigned)count[k],
+        snprintf(name, sizeof(name), "layer (%u%s%s%s%s%s%s)", (unsigned)count[k],
+                 arch->n_patterns > 0 ? ", " : "", ty_arch_block_letters(arch, layer, letters),
                  ty_arch_has_window(arch, layer) ? ", window" : "",
-                 !ty_arch_is_moe(arch)              ? ""
-                 : ty_arch_has_experts(arch, layer) ? ", experts"
-                                                    : ", dense",
+                 !ty_arch_is_moe(arch) || arch->n_patterns > 0 ? ""
+                 : ty_arch_has_experts(arch, layer)            ? ", experts"
+                                                               : ", dense",
                  again[0] != '\0' ? ", again " : "", again);
         put_unit(l, name, &units->kind[k]);
     }

@@ -84,8 +84,17 @@ KNOWN = {
         **nvidia("preset: llama3-70b, attention: flash3"), "name": "megatron-bridge 70B",
         "time": FITTED, "role": "cluster.mxfp8_speed", "machine": "32 and 64 H100, GB200, GB300",
         "source": BRIDGE, "groups": {"GPU": shape("gpu"), "type": shape("model.dtype")},
-        "left_out": "LoRA and Nemotron: no model here has adapters or state-space layers",
+        "left_out": "LoRA: no model here has adapters",
         "notes": "Llama 3 70B, trained and fine-tuned. Releases differ by 9 % in one layout."},
+    "megatron_bridge_hybrid": {
+        **nvidia("preset: nemotron-3-nano, attention: flash3"), "name": "megatron-bridge Nemotron",
+        "base": datasets.base("", "preset: nemotron-3-nano, attention: flash3", "zero: 1",
+                              "preset: nemo, dispatcher: hybridep"),
+        "time": SEEN, "machine": "16 H100, 8 B200 and B300",
+        "source": BRIDGE, "groups": {"GPU": shape("gpu")},
+        "left_out": "Nemotron 3 Ultra: activations of experts go to the host by size",
+        "notes": "Nemotron 3 Nano 30B-A3B. Dispatcher and recomputation as in "
+                 "scripts/performance/configs/nemotronh."},
 }
 
 

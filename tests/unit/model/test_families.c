@@ -9,6 +9,7 @@
 #include "model/parallel/whole.h"
 #include "tests/unit/model/families_dense.h"
 #include "tests/unit/model/families_gpt.h"
+#include "tests/unit/model/families_hybrid.h"
 #include "tests/unit/model/families_sparse.h"
 #include "tests/unit/model_case.h"
 
@@ -119,6 +120,19 @@ TEST(sparse_decoders_have_the_parameters_of_their_checkpoints)
 {
     for (size_t i = 0; i < TY_COUNT(sparse_families); i++) {
         check(&sparse_families[i]);
+    }
+}
+
+TEST(hybrid_decoders_have_the_parameters_of_their_checkpoints)
+{
+    for (size_t i = 0; i < TY_COUNT(hybrid_families); i++) {
+        const struct hybrid_row *row = &hybrid_families[i];
+        struct model_case c;
+        read_config(&c, row->json);
+        const double n = ty_arch_params(&c.arch), off = n - row->published;
+        ck_assert_msg((off < 0 ? -off : off) <= row->tolerance * row->published,
+                      "%s: %.12g parameters, published are %.12g", row->name, n, row->published);
+        model_case_release(&c);
     }
 }
 

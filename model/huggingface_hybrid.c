@@ -1,0 +1,117 @@
+/* huggingface_hybrid.c - layers of several kinds in a Hugging Face config.json: which block each
+ * has, as model.layer_pattern says it, and the sizes of those that keep a state. */
+#include <string.h>
+
+#include "model/huggingface_internal.h"
+
+/* Words of lists, whatever the family; "state" is the letter of its own layers with a state. */
+static const struct {
+    const char *word, *letters;
+} words[] = {
+    {"attention", "*"}, {"full_attention", "*"}, {"mlp", "-"},
+    {"moe", "E"},       {"mamba", "state"},      {"mamba2", "state"},
+    {"conv", "state"},  {"recurrent", "state"},  {"linear_attention", "state"},
+};
+
+/* The letter of a layer's first block, 0: of a word that nobody knows. */
+static char letter_of(const struct ty_hf_hybrid *x, const char *word)
+{
+    for (size_t i = 0; i < TY_COUNT(words); i++) {
+        if (strcmp(words[i].word, word) == 0) {
+            return words[i].letters[1] != '\0' ? x->state : words[i].letters[0];
+        }
+    }
+    return 0;
+}
+
+/* The first blocks of [n] layers, from a text of letters or a list of words. */
+static bool read_types(struct ty_hf_reader *r, const struct ty_hf_hybrid *x, char *first,
+                       unsigned long n)
+{
+    const struct ty_node *node = ty_hf_value(r, x->types);
+    unsigned long i = 0;
+    if (node == NULL) {
+        ty_hf_fail(r, NULL, x->types, "missing; what the layers are cannot be known without it");
+        return false;
+    }
+    if (node->kind == TY_NODE_SCALAR) {
+        for (; node->text[i] != '\0' && i < n; i++) {
+            first[i] = node->text[i];
+        }
+        i += strlen(node->text + i);
+    }
+    for (const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : NULL; item != NULL;
+         item = item->next, i++) {
+        const char letter = item->kind == TY_NODE_SCALAR ? letter_of(x, item->text) : 0;
+        if (letter == 0) {
+            ty_hf_fail(r, item, x->types, "no kind of layer that is simulated");
+            return false;
+        }
+        if (i < n) {
+            first[i] = letter;
+        }
+    }
+    if (i != n) {
+        const char *what =
+            ty_arena_printf(r->arena, "has %lu layers, and num_hidden_layers is %lu", i, n);
+        ty_hf_fail(r, node, x->types, what != NULL ? what : "has another number of layers");
+    }
+    return i == n;
+}
+
+/* The pattern as a text: letters, or words with an MLP or experts in each. */
+static void put_pattern(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
+                        const struct ty_hf_shape *shape, const char *first, const bool *dense)
+{
+    const unsigned long n = shape->layers;
+    char *text = ty_arena_array(r->arena, char, 3 * n + 3), *to = text;
+    if (text == NULL) {
+        r->code = ty_fail_memory(r->err);
+        return;
+    }
+    *to++ = '\'';
+    for (unsigned long i = 0; i < n; i++) {
+        *to++ = first[i];
+        if (!x->alone) {
+            *to++ = shape->experts > 0 && !dense[i] ? 'E' : '-';
+            *to++ = ' ';
+        }
+    }
+    to -= x->alone ? 0 : 1;
+    *to++ = '\'';
+    *to = '\0';
+    ty_hf_put(r, "layer_pattern", text);
+}
+
+static void put_state(struct ty_hf_reader *r, const struct ty_hf_hybrid *x)
+{
+    const struct {
+        const char *key, *from;
+    } sizes[] = {{"state_heads", x->heads},
+                 {"state_head_dim", x->head_dim},
+                 {"state_groups", x->groups},
+                 {"state_size", x->size},
+                 {"state_conv", x->conv}};
+    for (size_t i = 0; i < TY_COUNT(sizes); i++) {
+        const unsigned long value = sizes[i].from != NULL ? ty_hf_needed(r, sizes[i].from) : 0;
+        if (value > 0) {
+            ty_hf_put_number(r, sizes[i].key, value);
+        }
+    }
+}
+
+void ty_hf_put_hybrid(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
+                      const struct ty_hf_shape *shape, const bool *dense)
+{
+    char *first = ty_arena_array(r->arena, char, shape->layers);
+    if (first == NULL) {
+        r->code = ty_fail_memory(r->err);
+        return;
+    }
+    if (read_types(r, x, first, shape->layers)) {
+        put_pattern(r, x, shape, first, dense);
+        if (memchr(first, x->state, shape->layers) != NULL) {
+            put_state(r, x);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/* scan.c - recurrences over a sequence, worked out in chunks of tokens.
+ *
+ * A layer with a state S (key x value, for each head) decays it, adds k v^T for every token and
+ * reads q S. Token by token that is no work for tensor cores; so a sequence is cut into chunks of c
+ * tokens: within a chunk tokens look at each other as in attention, c x c scores, and across chunks
+ * only states are handed on (Dao and Gu 2024, section 6; Yang et al. 2024).
+ *
+ * Implementations are a handful of kernels one after the other, the same ones in every one of its
+ * layers. A row has what one of them does for each token: FLOPs over heads x key x value, over
+ * scores (chunk x key) and over what they weigh (chunk x value), and bytes of an element of what it
+ * reads and writes: values and gradients like them (heads x value), keys and queries (groups x
+ * key), scores (groups x chunk), states (heads x key x value, one a chunk). Products and memory
+ * work side by side in a kernel, and kernels follow each other. Those that go from chunk to chunk
+ * have as many blocks as heads have columns of values, which may leave SMs idle. */
+#include <math.h>
+
+#include "model/kernel/kernel_internal.h"
+
+/* Of the peak of products. TileLang's kernel of the outputs reaches 135 of 989 TFLOP/s on H800, and
+ * those of mamba_ssm, in Triton, a 1.77th of that (tile-ai/tilelang, benchmark/mamba2; Wang et al.
+ * 2025): operands are scaled by exponentials before each product. The others are taken to be alike:
+ * a guess, 30 %. */
+#define SCAN_RATE (135.0 / 989 / 1.77)
+/* Columns of values that a block of a sequential kernel has (flash-linear-attention: BV 64). */
+#define BLOCK_COLUMNS 64.0
+
+struct step {
+    double state, scores, weighed;           /* FLOPs */
+    double value_B, key_B, score_B, state_B; /* bytes, of a 16-bit type */
+    bool sequential;
+};
+
+#define STEPS 12u
+struct steps {
+    struct step forward[STEPS], backward[STEPS]; /* up to one without bytes */
+    bool by_head; /* every head has scores of its own, whoever shares keys */
+};
+
+/* Mamba-2: mamba_ssm, ssd_combined.py and what it calls. States and scores are in 32 bit. */
+static const struct steps rules[TY_N_SCAN_RULES] = {
+    [TY_SCAN_MAMBA2] = {.forward = {{2, 0, 0, 2, 2, 0, 4, false},    /* states of chunks */
+                                    {0, 0, 0, 0, 0, 0, 6, false},    /* handed on */
+                                    {0, 2, 0, 0, 4, 4, 0, false},    /* scores, of B and C */
+                                    {2, 0, 1, 6, 2, 4, 2, false}},   /* outputs, gated */
+                        .backward = {{0, 0, 0, 8, 0, 0, 0, false},   /* of the gate */
+                                     {2, 0, 0, 2, 2, 0, 4, false},   /* states again, */
+                                     {0, 0, 0, 0, 0, 0, 8, false},   /* handed on, */
+                                     {0, 2, 0, 0, 4, 4, 0, false},   /* and scores */
+                                     {2, 0, 0, 2, 2, 0, 4, false},   /* gradients of states */
+                                     {0, 0, 0, 0, 0, 0, 12, false},  /* handed back */
+                                     {2, 0, 1, 8, 2, 4, 4, false},   /* of x */
+                                     {2, 0, 0, 2, 6, 0, 4, false},   /* of B by states, */
+                                     {2, 0, 0, 2, 6, 0, 4, false},   /* of C by states, */
+                                     {0, 0, 1, 4, 0, 4, 0, false},   /* of scores, */
+                                     {0, 0, 1, 4, 0, 4, 0, false},   /* of decays, */
+                                     {0, 4, 0, 0, 12, 4, 0, false}}, /* of B and C by scores */
+                        .by_head = false},
+};
+
+static double share_of_sms(const struct ty_gpu *gpu, const struct ty_scan *x)
+{
+    const double blocks = x->sequences * x->heads * ceil(x->value / BLOCK_COLUMNS);
+    return gpu->sms > 0 ? fmin(1, blocks / gpu->sms) : 1;
+}
+
+static struct ty_cost cost_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                              const struct step *step, bool by_head)
+{
+    const struct ty_scan *x = &kernel->scan;
+    const double peak = kernel->dtype == TY_DTYPE_FP32
+                            ? gpu->peak[TY_DTYPE_FP32]
+                            : fmax(gpu->peak[TY_DTYPE_BF16], gpu->peak[TY_DTYPE_FP16]);
+    const double groups = by_head ? x->heads : x->groups,
+                 e = kernel->dtype == TY_DTYPE_FP32 ? 2 : 1;
+    const double tokens = x->sequences * x->tokens;
+    const double state = x->heads * x->key * x->value;
+    const double flops = tokens * (step->state * state + step->scores * groups * x->chunk * x->key +
+                                   step->weighed * x->heads * x->chunk * x->value);
+    const double bytes = tokens * e *
+                         (step->value_B * x->heads * x->value + step->key_B * groups * x->key +
+                          step->score_B * groups * x->chunk + step->state_B * state / x->chunk);
+    const double sms = step->sequential ? share_of_sms(gpu, x) : 1;
+    const double compute = flops / (peak * SCAN_RATE);
+    const double memory = bytes / (gpu->memory_bandwidth * gpu->activation_efficiency);
+    return (struct ty_cost){fmax(compute, memory) / sms + gpu->kernel_overhead, flops};
+}
+
+struct ty_cost ty_scan_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel, bool backward)
+{
+    const struct steps *rule = &rules[kernel->variant];
+    const struct step *step = backward ? rule->backward : rule->forward;
+    struct ty_cost sum = {0, 0};
+    for (uint32_t i = 0; i < STEPS && step[i].value_B + step[i].key_B + step[i].state_B > 0; i++) {
+        sum = ty_cost_plus(sum, cost_of(gpu, kernel, &step[i], rule->by_head));
+    }
+    return sum;
+}
+
+double ty_scan_bytes(const struct ty_kernel *kernel)
+{
+    const struct ty_scan *x = &kernel->scan;
+    const double e = ty_dtype_bytes((enum ty_dtype)kernel->dtype);
+    return e * x->sequences * x->tokens * 2 * (x->heads * x->value + x->groups * x->key);
+}
