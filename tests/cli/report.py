@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes pages of the examples and reads them back without a browser: a second implementation of
-docs/guides/report.md. Sums of slices must equal the statistics, in whole picoseconds."""
+docs/reference/report-data.md. Sums of slices must equal the statistics, in whole picoseconds."""
 import base64
 import json
 import pathlib

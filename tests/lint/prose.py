@@ -17,7 +17,9 @@ PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/faq.md",
          "docs/course/README.md", "docs/course/before-you-start.md", "docs/course/teaching.md",
          *(f"docs/course/{name}.md" for name in (
              "1-bubbles", "2-memory", "3-tensor", "4-zero", "5-recomputation", "6-zero-bubble",
-             "7-experts", "8-stragglers", "9-messages"))]
+             "7-experts", "8-stragglers", "9-messages")),
+         *(f"docs/guides/{name}.md" for name in (
+             "calibration", "fleet", "plan", "report", "traces"))]
 MEDIAN, LONGEST = 16, 40
 # What is avoided, and what to write instead.
 WORDS = {
