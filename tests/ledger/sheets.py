@@ -95,6 +95,14 @@ KNOWN = {
         "left_out": "Nemotron 3 Ultra: activations of experts go to the host by size",
         "notes": "Nemotron 3 Nano 30B-A3B. Dispatcher and recomputation as in "
                  "scripts/performance/configs/nemotronh."},
+    "megatron_bridge_experts": {
+        **nvidia("attention: flash3"), "name": "megatron-bridge 26, experts", "slow": True,
+        "time": SEEN, "machine": "64 and 256 H100, B200, B300, GB300", "source": BRIDGE,
+        "groups": {"GPU": shape("gpu"), "model": shape("model.preset")},
+        "notes": "Dispatcher, recomputation, graphs and fused products are those of the recipes of "
+                 "its performance scripts, by release as far as known. One layout differs by 1.4 "
+                 "and by 1.6 times between releases. gpt-oss in bf16 is 25 % too fast on all GPUs, "
+                 "with experts over nodes more: not known why."},
 }
 
 
