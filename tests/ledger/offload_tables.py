@@ -90,7 +90,7 @@ CAUSES = [
     ("half the network", ["cluster.nic_bandwidth=50Gb/s"]),
     ("tensor groups of 8", ["layout.tensor=8", "layout.micro_batch=56"]),
     ("tensor groups of 16", ["layout.tensor=16", "layout.micro_batch=112"]),
-    ("products at 60 % of peak instead of 72 %", ["cluster.gemm_efficiency=0.6"]),
+    ("GEMMs at 60 % of peak instead of 72 %", ["cluster.gemm_efficiency=0.6"]),
     ("at 42 %", ["cluster.gemm_efficiency=0.42"]),
 ]
 
@@ -128,7 +128,7 @@ class Tables(Test):
         return json.loads(done.stdout)
 
     def largest(self):
-        rows = ["| | published | parameters | a GPU | host | drives | too small | set |",
+        rows = ["| | published | parameters | a GPU | host | NVMe | too small | set |",
                 "|---|--:|--:|--:|--:|--:|---|---|"]
         for name, published, words, small in LARGEST:
             run = self.ask(words)

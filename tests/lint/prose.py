@@ -19,7 +19,8 @@ PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/faq.md",
              "1-bubbles", "2-memory", "3-tensor", "4-zero", "5-recomputation", "6-zero-bubble",
              "7-experts", "8-stragglers", "9-messages")),
          *(f"docs/guides/{name}.md" for name in (
-             "calibration", "fleet", "plan", "report", "traces"))]
+             "calibration", "clusters", "compare", "diff", "exchange", "fleet", "import", "install",
+             "offload", "plan", "report", "traces", "your-own-job"))]
 MEDIAN, LONGEST = 16, 40
 # What is avoided, and what to write instead.
 WORDS = {
