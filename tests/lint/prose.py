@@ -18,9 +18,11 @@ PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/faq.md",
          *(f"docs/course/{name}.md" for name in (
              "1-bubbles", "2-memory", "3-tensor", "4-zero", "5-recomputation", "6-zero-bubble",
              "7-experts", "8-stragglers", "9-messages")),
+         "docs/examples/README.md",
          *(f"docs/guides/{name}.md" for name in (
-             "calibration", "clusters", "compare", "diff", "exchange", "fleet", "import", "install",
-             "offload", "plan", "report", "traces", "your-own-job"))]
+             "calibration", "classroom", "clusters", "compare", "deadlocks", "diff", "exchange",
+             "fleet", "import", "install", "library", "offload", "plan", "python", "report",
+             "tensor", "traces", "traces-sql", "your-own-job"))]
 MEDIAN, LONGEST = 16, 40
 # What is avoided, and what to write instead.
 WORDS = {

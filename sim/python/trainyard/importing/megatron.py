@@ -121,7 +121,7 @@ class Megatron:
         self.f.set("model.mlp", source, "swiglu" if gate else "gelu", note)
         if f.has("--ffn-hidden-size"):
             f.set_count("model.ffn", "--ffn-hidden-size")
-        elif gate == "--swiglu":  # two thirds of it, in whole 64s
+        elif gate == "--swiglu":  # two thirds of it, rounded down to a multiple of 64
             self.f.set("model.ffn", source, int(hidden * 8 / 3 / 64) * 64,
                        "int(8 --hidden-size / 3 / 64) 64")
         else:
@@ -225,7 +225,7 @@ class Megatron:
         step = f.count("--make-vocab-size-divisible-by", 128) * self.f.count("layout.tensor")
         words, source, whose = self.words()
         self.f.set("model.vocabulary", source, -(-words // step) * step if step else words,
-                   f"{whose}{', ' * bool(whose)}in whole {step}")
+                   f"{whose}{', ' * bool(whose)}rounded up to a multiple of {step}")
 
     # ---- experts: Megatron-LM's flags, DeepSpeed's and megablocks' ----
 

@@ -39,7 +39,7 @@ def vocabulary(f: Facts, w: Flags) -> None:
         f.refuse(From(M + "vocab_size"), "no file says it; without it there is no model")
         return
     f.set("model.vocabulary", w.source(M + "vocab_size", RULE), -(-rows // step) * step if step else
-          rows, f"in whole {step}")
+          rows, f"rounded up to a multiple of {step}")
 
 
 def experts(w: Flags) -> None:
