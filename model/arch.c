@@ -307,10 +307,11 @@ const struct ty_field ty_arch_fields[] = {
     WORD(norm, fusion_words, "fused", "how norms are computed"),
     WORD(attention, ty_attention_words, "flash2", "how attention is computed"),
     ROW(softmax_in_fp32, BOOL, .late = true, .fallback = "true",
-        .doc = "whether unfused attention normalises scores in 32 bit, as Megatron-LM is told to; "
+        .doc = "whether unfused attention normalises scores in 32 bit, as Megatron-LM does when "
+               "asked to; "
                "false: in dtype, as JAX does"),
     WORD(dtype, ty_dtype_words, "bf16",
-         "type of the matrix products; states are those of 16-bit training "
+         "type of the GEMMs; states are those of 16-bit training "
          "whatever it is"),
     ROW(window, UINT, .min = 1, .max = 100000000, .fallback = "none", .blank = "none",
         .doc = "tokens that a query sees, itself included (sliding window); none: all before it"),
@@ -367,7 +368,7 @@ const struct ty_field ty_arch_fields[] = {
           "latent attention: width of the position part of a head, beside head_dim"),
     DERIVED(head_value, 10000, "latent attention: width of the values of a head; auto: head_dim"),
     ROW(wide_first, UINT, .late = true, .max = 10000, .fallback = "0",
-        .doc = "first layers whose products are bf16 though dtype is fp8 or nvfp4"),
+        .doc = "first layers whose GEMMs are bf16 though dtype is fp8 or nvfp4"),
     ROW(wide_last, UINT, .late = true, .max = 10000, .fallback = "0", .doc = "last ones, likewise"),
     ROW(layer_pattern, STRINGS, .late = true, .shape = true, .fallback = "none", .blank = "none",
         .example = "[ME, ME, '*E']",

@@ -108,7 +108,7 @@ static const struct ty_word master_words[] = {
 };
 
 static const struct ty_word fp8_words[] = {
-    {"none", TY_FP8_NONE, "nothing is cast: fp8 is a rate of products"},
+    {"none", TY_FP8_NONE, "nothing is cast: fp8 is a rate of GEMMs"},
     {"delayed", TY_FP8_DELAYED,
      "a scale for a tensor, from largest values of steps before (Transformer Engine's default)"},
     {"current", TY_FP8_CURRENT,
@@ -131,9 +131,10 @@ static const struct ty_word optimizer_words[] = {
 
 const struct ty_field ty_framework_fields[] = {
     ROW(preset, STRING,
-        .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
-               "megatron-lm, but fsdp with layout.zero 3, and deepspeed-zero3 with layout.offload "
-               "zero3-offload and zero-infinity"),
+        .doc =
+            "a training framework (trainyard list frameworks); other keys override it; left out: "
+            "megatron-lm, but fsdp with layout.zero 3, and deepspeed-zero3 with layout.offload "
+            "zero3-offload and zero-infinity"),
     ROW(grad_dtype, WORD, .words = grad_words, .fallback = "model",
         .doc = "type in which gradients are kept and accumulated"),
     ROW(reduce_dtype, WORD, .words = reduce_words, .fallback = "auto",
@@ -145,10 +146,10 @@ const struct ty_field ty_framework_fields[] = {
     ROW(master_dtype, WORD, .words = master_words, .fallback = "fp32",
         .doc = "type of the weights that the optimizer updates and casts to those of the model"),
     ROW(fp8_recipe, WORD, .words = fp8_words, .fallback = "delayed",
-        .doc = "model.dtype fp8: how inputs, gradients and weights are cast for the products of "
+        .doc = "model.dtype fp8: how inputs, gradients and weights are cast for the GEMMs of "
                "layers; nvfp4: none, or by the recipe of that type"),
     FLAG(fp8_activations, "true",
-         "model.dtype fp8: whether inputs of products are kept as they were cast, one byte an "
+         "model.dtype fp8: whether inputs of GEMMs are kept as they were cast, one byte an "
          "element; false: in 16 bit"),
     FLAG(fp8_cache, "false",
          "framework.fp8_recipe: whether inputs of SwiGLU in experts are kept in fp8, too, and the "
@@ -160,7 +161,7 @@ const struct ty_field ty_framework_fields[] = {
          "model.dtype fp8 or nvfp4: whether queries, keys and values are cast to fp8 for flash "
          "attention (fp8_dot_product_attention)"),
     FLAG(fused_accumulation, "true",
-         "whether weight-gradient products add to the gradients of earlier micro-batches; false: "
+         "whether weight-gradient GEMMs add to the gradients of earlier micro-batches; false: "
          "one more kernel per matrix does"),
     ROW(bucket, QUANTITY, .dim = TY_DIM_BYTES, .min = 1024, .max = 1e13, .fallback = "auto",
         .blank = "auto",
@@ -218,25 +219,25 @@ const struct ty_field ty_framework_fields[] = {
           "ZeRO-3: whether parameters are given up after every backward pass; false: after the "
           "last of a step"),
     ROW(zero_in_pipeline, UINT, .max = 3, .fallback = "3",
-        .doc = "highest layout.zero that the stack lets a pipeline have; more is refused"),
+        .doc = "highest layout.zero that the framework lets a pipeline have; more is refused"),
     FLAG(fused_qkv, "true",
-         "whether q, k and v are one matrix; false: three products, and three tensor all-reduces "
+         "whether q, k and v are one matrix; false: three GEMMs, and three tensor all-reduces "
          "in the backward pass"),
     FLAG(fused_gate, "true",
          "whether SwiGLU's gate and up are one matrix; false: two, with an all-reduce each"),
     FLAG(overlap_tensor_reduce, "true",
          "whether those all-reduces run beside the weight gradient of the same layer"),
     ROW(overlap_tensor_products, BOOL, .late = true, .fallback = "false",
-        .doc = "whether products of layers run in a piece for each tensor rank, beside what "
+        .doc = "whether GEMMs of layers run in a piece for each tensor rank, beside what "
                "layout.sequence_parallel gathers before them and scatters after them; nvfp4: not"),
     ROW(scatter_sms, UINT, .late = true, .max = 64, .fallback = "0",
         .doc = "overlap_tensor_products: multiprocessors of kernels that sum up, piece by piece, "
-               "what is scattered, and that products do without; 0: copy engines bring the pieces, "
+               "what is scattered, and that GEMMs do without; 0: copy engines bring the pieces, "
                "and one sum is made at the end"),
     ROW(overlap_p2p, WORD, .words = p2p_words, .fallback = "true",
         .doc = "whether a pipeline rank starts its next pass before the last message has left"),
     ROW(stage_split, WORD, .words = split_words, .fallback = "layers",
-        .doc = "what layout.stage_layers auto deals evenly to the stages of a pipeline"),
+        .doc = "what layout.stage_layers auto spreads evenly over the stages of a pipeline"),
     FLAG(
         scatter_gather_p2p, "false",
         "whether each tensor rank sends its part of a pipeline message over its own NIC, and those "
@@ -277,7 +278,7 @@ const struct ty_field ty_framework_fields[] = {
         fused_optimizer, "true",
         "whether the optimizer is one kernel; false: framework operators, three times the traffic"),
     ROW(norm_speed, QUANTITY, .dim = TY_DIM_COUNT, .min = 0.1, .max = 10, .fallback = "1",
-        .doc = "speed of the stack's fused norm, over the one of cluster.norm_passes"),
+        .doc = "speed of the framework's fused norm, over the one of cluster.norm_passes"),
     TIME(layer_floor, "host time to launch a layer's forward pass, s, on a host of host_speed 1: "
                       "a lower bound on that pass (0 with CUDA graphs)"),
     ROW(expert_floor, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e3, .fallback = "auto",
@@ -309,14 +310,14 @@ const struct ty_field ty_framework_fields[] = {
     TIME(dispatch_sync, "time a GPU waits in every layer with experts, forward, until its host "
                         "knows how many rows come, s, on a host of host_speed 1"),
     ROW(dispatch_buffer, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e3, .fallback = "1.2",
-        .doc = "room for rows that come, over those of a balanced load"),
+        .doc = "space for rows that arrive, over those of a balanced load"),
     FLAG(fused_permute, "true",
          "whether rows are put in the order of experts, and back with their sum, by one kernel; "
          "false: framework operators"),
     FLAG(fused_experts, "true",
          "whether a product of all experts of a rank is one launch; false: one for each expert"),
     FLAG(fused_expert_mlp, "false",
-         "whether products of experts apply SwiGLU, forward and backward, and cast what they give "
+         "whether GEMMs of experts apply SwiGLU, forward and backward, and cast what they give "
          "for those behind them, so that no kernel stands between (cuDNN's grouped kernels); needs "
          "fused_experts"),
     FLAG(fused_router, "false",

@@ -561,7 +561,7 @@ static const struct {
     {"use_cla", "keys and values that layers share", true, false},
     {"num_kv_shared_layers", "keys and values that layers share", true, false},
     {"num_key_value_heads_per_layer|block_configs", "layers that differ in heads", true, false},
-    {"mamba_proj_bias", "biases of Mamba's products", true, false},
+    {"mamba_proj_bias", "biases of Mamba's GEMMs", true, false},
     {"is_encoder_decoder", "an encoder", true, false},
 };
 

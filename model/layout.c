@@ -374,7 +374,7 @@ const struct ty_field ty_layout_fields[] = {
         .doc = "replicas of the model; auto: GPUs / (tensor context pipeline)"),
     COUNT(expert, 65536, "1", "ranks that share the experts of a layer"),
     COUNT(expert_tensor, 65536, "1",
-          "ranks that share the products of every expert, whatever layout.tensor is"),
+          "ranks that share the GEMMs of every expert, whatever layout.tensor is"),
     COUNT(micro_batch, 1000000, "1", "sequences in a pass"),
     ROW(global_batch, UINT, .min = 1, .required = true,
         .doc = "sequences in an optimizer step, over all replicas"),

@@ -10,7 +10,7 @@ const struct ty_word ty_offload_words[] = {
     {"zero3-offload", TY_OFFLOAD_ZERO3_OFFLOAD, "parameters, too, ZeRO-3 (DeepSpeed)"},
     {"zero-infinity", TY_OFFLOAD_ZERO_INFINITY, "both on NVMe, ZeRO-3 (Rajbhandari et al. 2021)"},
     {"gemini", TY_OFFLOAD_GEMINI,
-     "on the GPU what it has room for, then on the host, then on NVMe, ZeRO-3 (Colossal-AI)"},
+     "on the GPU what fits there, then on the host, then on NVMe, ZeRO-3 (Colossal-AI)"},
     {NULL, 0, NULL},
 };
 
@@ -18,7 +18,7 @@ const struct ty_word ty_offload_words[] = {
 const struct ty_word ty_home_words[] = {
     {"gpu", TY_HOME_GPU, "memory of the GPU"},
     {"cpu", TY_HOME_CPU, "memory of the node, pinned"},
-    {"nvme", TY_HOME_NVME, "drives of the node"},
+    {"nvme", TY_HOME_NVME, "NVMe of the node"},
     {"auto", TY_HOME_AUTO, "as layout.offload says"},
     {NULL, 0, NULL},
 };
@@ -26,7 +26,7 @@ const struct ty_word ty_home_words[] = {
 const struct ty_word ty_stash_words[] = {
     {"gpu", TY_HOME_GPU, "memory of the GPU"},
     {"cpu", TY_HOME_CPU, "memory of the node, pinned"},
-    {"nvme", TY_HOME_NVME, "drives of the node"},
+    {"nvme", TY_HOME_NVME, "NVMe of the node"},
     {NULL, 0, NULL},
 };
 

@@ -302,7 +302,7 @@ const struct ty_field ty_cluster_fields[] = {
           "what they write, B/s (guess: 8 of 1.9 GB/s)"),
     ROW_AT("node_power", node_power, QUANTITY, .dim = TY_DIM_WATTS, .min = 1, .max = 1e6,
            .fallback = "none", .blank = "none", .aside = true,
-           .doc = "most that a node may draw by its data sheet, W; none: no energy is told"),
+           .doc = "most that a node may draw by its data sheet, W; none: no energy is reported"),
     ROW_AT("exceptions", exception_texts, STRINGS, .fallback = "none", .blank = "none",
            .example = "[gpu 17 at 80 %, nic 3.6 dead, nodes 8-15 with a100-sxm-40g]",
            .doc = "parts that differ: gpu N at S (speed), nvlink, nic or leaf N at S (bandwidth), "

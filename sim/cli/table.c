@@ -44,16 +44,17 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "step, operations. One file is enough with --against-set.",
      "trainyard diff llama-30b-256xa100.yaml --against-set layout.tensor=4",
      "what another layout changes"},
-    {"explain", "FILE", "where the time goes, formula beside simulation, what would help",
-     CLI_TAKES_FILE, RUN_FILE, 1,
+    {"explain", "FILE", "where the time goes, formula beside simulation, fixes", CLI_TAKES_FILE,
+     RUN_FILE, 1,
      "Published formulas beside what was simulated, idle time by stage and cause, the critical "
-     "path, whom the others wait for, and changes that would help, each tried by another run.",
-     "trainyard explain slow-gpu.yaml", "what one slow GPU costs, and what would help"},
+     "path, whom the others wait for, and possible fixes, each tried by another run.",
+     "trainyard explain slow-gpu.yaml", "what one slow GPU costs, and fixes"},
     {"sweep", "FILE --rows CSV", "run every row of a table, or every combination of values",
      CLI_TAKES_FILE, RUN_FILE, CLI_ANY_MANY,
      "A row of results for each row of a table whose columns name keys, or for each combination of "
-     "--over. A row that is invalid gets its message, and the sweep goes on; one that was killed "
-     "goes on with --resume. On several machines: --shard on each, then --merge; or trainyard-mpi.",
+     "--over. A row that is invalid gets its message, and the sweep continues; one that was killed "
+     "continues with --resume. On several machines: --shard on each, then --merge; or "
+     "trainyard-mpi.",
      "trainyard sweep llama-30b-256xa100.yaml --over layout.tensor=2,4,8 -o table.csv",
      "a table of three runs"},
     {"plan", "FILE", "find the best layout, proven", CLI_TAKES_FILE, RUN_FILE, CLI_ANY_MANY,
@@ -61,7 +62,8 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "left out, or at auto, or that --over names. Memory rules most of them out, a lower bound of "
      "the "
      "step time most of the others; what is left is simulated in full, so that nothing of the "
-     "space can be better than what is told. The exit status is 1 where no layout fits and leaves "
+     "space can be better than what is printed. The exit status is 1 where no layout fits and "
+     "leaves "
      "the margin free.",
      "trainyard plan first.yaml --over layout.tensor=auto --over layout.pipeline=auto --top 5",
      "the five fastest layouts of a job, and why the second is slower"},
@@ -86,7 +88,7 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      CLI_LIST_MAX,
      "STACK is whose files these are. Scripts and configurations of a training job become a run "
      "file with the origin of each value beside it; what has no key, and every word that is not "
-     "understood, is told. Scripts are read, never run: what only running could tell is asked "
+     "understood, is printed. Scripts are read, never run: what only running could show is asked "
      "for by name. kineto reads files of torch.profiler, one a rank, or a folder of them: a "
      "summary, and a table for the key cluster.operators.",
      "trainyard import megatron train.sh --gpus 64 -o run.yaml",
@@ -106,7 +108,7 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      CLI_TAKES_NOTHING, NULL, 0,
      "One HTML file with the simulator itself: pipeline schedules that move with a slider, orders "
      "that are edited by hand, whole models on a cluster, and the lessons of docs/course with "
-     "exercises. It opens from disk; its address tells what it shows and may be given to others.",
+     "exercises. It opens from disk; its address says what it shows and may be given to others.",
      "trainyard classroom -o classroom.html", "the page for a class"},
     {"list", "WHAT", "what a run file can name, its keys, its schema (trainyard help list)",
      CLI_TAKES_CATALOGUE, NULL, 2, "One entry a line, with its source.",
@@ -147,7 +149,7 @@ const struct cli_option_row cli_option_rows[] = {
      "how many: whole nodes, or a part of one; several: what more of them are worth; left out: as "
      "the run file says"},
     {"top", 0, CLI_VALUE, AT(top), BIT(plan), "K", CLI_TAKES_TEXT, NULL,
-     "how many layouts are told, best first; 10 when left out"},
+     "how many layouts are printed, best first; 10 when left out"},
     {"uneven", 0, CLI_VALUE, AT(uneven), BIT(plan), "N", CLI_TAKES_TEXT, NULL,
      "then repartitions the layers of up to N layouts, unevenly, and chooses how many of each "
      "stage "
@@ -161,7 +163,8 @@ const struct cli_option_row cli_option_rows[] = {
      "how many are played, each with other failures; 100 when left out"},
     {"emit", 0, CLI_VALUE, AT(emit), BIT(plan), "STACK", CLI_TAKES_WORD,
      "megatron|deepspeed|torchtitan|yaml",
-     "prints the best layout in the words of that stack, or as a run file, in place of a report"},
+     "prints the best layout as that framework's arguments, or as a run file, in place of a "
+     "report"},
     {"free", 0, CLI_VALUE, AT(free), BIT(plan), "SECTIONS", CLI_TAKES_WORD, "layout|schedule",
      "searches all keys of layout, schedule or both (layout,schedule), whatever the file fixes"},
     {"within", 0, CLI_VALUE, AT(within), BIT(plan), "SECONDS", CLI_TAKES_TEXT, NULL,
@@ -195,7 +198,7 @@ const struct cli_option_row cli_option_rows[] = {
     {"output", 'o', CLI_VALUE, AT(output), BIT(export), "FOLDER", CLI_TAKES_FILE, NULL,
      "where the files go, which has to be said; made where there is none"},
     {"gpus-per-node", 0, CLI_VALUE, AT(gpus_per_node), BIT(import), "N", CLI_TAKES_TEXT, NULL,
-     "ranks on a node, which tells on how many a group is; 8 when left out"},
+     "ranks on a node, so on how many nodes a group is; 8 when left out"},
     {"run", 0, CLI_VALUE, AT(run_of_log), BIT(import), "N", CLI_TAKES_TEXT, NULL,
      "which run of a log, where it holds several; left out: the last one with steps"},
     {"steps", 0, CLI_VALUE, AT(steps), BIT(import), "SELECTION", CLI_TAKES_TEXT, NULL,
@@ -277,7 +280,7 @@ const struct cli_option_row cli_option_rows[] = {
     {"collectives", 0, CLI_VALUE, AT(collectives), BIT(calibrate), "LOG,LOG..", CLI_TAKES_FILE,
      NULL, "what nccl-tests printed, as for cluster.collectives.measured"},
     {"fit", 0, CLI_VALUE, AT(fit), BIT(calibrate), "KEY,KEY..", CLI_TAKES_KEYS, NULL,
-     "keys to fit; left out: those the measurements tell something about"},
+     "keys to fit; left out: those that the measurements depend on"},
     {"prior", 0, CLI_VALUE, AT(prior), BIT(calibrate), "SHARE", CLI_TAKES_WORD, "none",
      "how far a key may be from its start (20 %), or none"},
     {"group", 0, CLI_VALUE, AT(group), BIT(calibrate), "COLUMN", CLI_TAKES_TEXT, NULL,

@@ -74,7 +74,7 @@ static int read_trace(struct ty_config *c, struct ty_traced *job, struct ty_err 
 #else
     return ty_fail_at(err, TY_EINPUT, &at,
                       "workload.chakra: this trainyard was built without protobuf-c; install "
-                      "libprotobuf-c-dev and protobuf-c-compiler and build it anew");
+                      "libprotobuf-c-dev and protobuf-c-compiler and build it again");
 #endif
 }
 

@@ -130,10 +130,10 @@ int ty_fleet_check(struct ty_fleet_options *fleet, const struct ty_section *sect
 const struct ty_field ty_fleet_fields[] = {
     ROW(price, QUANTITY, .dim = TY_DIM_COUNT, .min = 1e-6, .max = 1e6, .blank = "none",
         .fallback = "none", .example = "2.5",
-        .doc = "of a GPU for an hour, in whatever currency; none: no cost is told"),
+        .doc = "of a GPU for an hour, in whatever currency; none: no cost is printed"),
     ROW(tokens, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e18, .blank = "none",
         .fallback = "none", .example = "15.6e12",
-        .doc = "of the whole training; none: its days and GPU-hours are not told"),
+        .doc = "of the whole training; none: its days and GPU-hours are not printed"),
     ROW(failures_per_1000_node_days, QUANTITY, .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "3.8",
         .doc = "interruptions of nodes, in which a job's nodes stand in series (Llama 3: 419 in 54 "
                "days of 2,048 nodes; Meta's RSC-1 6.5, RSC-2 2.34)"),
@@ -162,7 +162,7 @@ const struct ty_field ty_fleet_fields[] = {
            "after it, until a job can be restarted from it; auto: where checkpoint.stall is auto "
            "until all is in storage, else at once"),
     AT("checkpoint.async", checkpoint.async, BOOL, .fallback = "true",
-       .doc = "whether checkpoints are written to storage while work goes on"),
+       .doc = "whether checkpoints are written to storage while training continues"),
     AT("checkpoint.copy", checkpoint.copy_Bps, QUANTITY, .dim = TY_DIM_BYTES_PER_S, .min = 1e6,
        .max = 1e13, .blank = "auto", .fallback = "auto",
        .doc = "at which all GPUs of a node copy to its memory at once, each; auto: as "
@@ -201,7 +201,7 @@ const struct ty_field ty_fleet_fields[] = {
                "others a restart will do"),
     AT("elastic", elastic.on, BOOL, .inner = "replicas", .fallback = "false",
        .doc =
-           "whether a job goes on with a smaller batch while replicas are away whose nodes fail, "
+           "whether a job continues with a smaller batch while replicas are away whose nodes fail, "
            "in place of a restart of all; it takes layout.zero 0, or layout.shard below all "
            "data ranks"),
     SECONDS("elastic.regroup", elastic.regroup_s, "30 s",

@@ -68,7 +68,7 @@ static const struct ty_word palette_words[] = {
 };
 
 static const struct ty_word bubbles_words[] = {
-    {"shaded", TY_SVG_SHADED, "tinted by their cause, and named where there is room"},
+    {"shaded", TY_SVG_SHADED, "tinted by their cause, and named where they are wide enough"},
     {"named", TY_SVG_NAMED, "named only"},
     {"none", TY_SVG_NONE, "left empty"},
     {NULL, 0, NULL},

@@ -232,7 +232,7 @@ const struct ty_figure_row ty_figure_table[] = {
      SWEEP(20), BEST(30, "MFU")},
     {"mfu_causal",
      "mfu with half the attention term; of models with experts, latent attention or model.mtp "
-     "matrix products in place of parameters, as Megatron-LM counts them",
+     "GEMMs in place of parameters, as Megatron-LM counts them",
      UNIT(SHARE, 1), MEMBER(mfu_causal), JSON, PAGE(40, "MFU, causal attention")},
     {"mfu_framework",
      "as framework.preset counts, mfu_framework_convention: palm, megatron, sc21, nanotron or "

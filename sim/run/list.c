@@ -114,7 +114,7 @@ static const struct catalogue {
     {"gpus", "presets of cluster.gpu", .section = "cluster", .presets = ty_gpu_presets},
     {"clusters", "presets of cluster.preset", .section = "cluster", .presets = ty_cluster_presets},
     {"fabrics", "presets of fabric.preset", .section = "fabric", .presets = ty_fabric_presets},
-    {"frameworks", "training stacks, presets of framework.preset", .section = "framework",
+    {"frameworks", "training frameworks, presets of framework.preset", .section = "framework",
      .presets = ty_framework_presets, .fields = ty_framework_fields,
      .n_fields = &ty_n_framework_fields},
     {"collectives", "algorithms of collectives", .list = list_collectives},
