@@ -102,7 +102,7 @@ int cmd_import(const struct cli_options *o)
 {
     const bool job = strcmp(o->operand, "kineto") != 0;
     if (o->n_operands < 2) {
-        cli_say("trainyard import: FILE is missing\nusage: trainyard import STACK FILE... "
+        cli_say("trainyard import: FILE is missing\nusage: trainyard import FORMAT FILE... "
                 "[OPTION]...\n");
         return 2;
     }

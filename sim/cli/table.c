@@ -82,11 +82,12 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "trainyard calibrate calibration/run.yaml --rows calibration/measured.csv --measured step_s "
      "-o ours.yaml",
      "constants of a cluster from step times on it"},
-    {"import", "STACK FILE...", "a run file of the job one has; or what torch.profiler measured",
+    {"import", "FORMAT FILE...", "a run file of the job one has; or what torch.profiler measured",
      CLI_TAKES_IMPORT,
      "megatron|deepspeed|torchtitan|nemo|nanotron|neox|accelerate|huggingface|log|kineto",
      CLI_LIST_MAX,
-     "STACK is whose files these are. Scripts and configurations of a training job become a run "
+     "FORMAT is whose files these are. Scripts and configurations of a training job become a "
+     "run "
      "file with the origin of each value beside it; what has no key, and every word that is not "
      "understood, is printed. Scripts are read, never run: what only running could show is asked "
      "for by name. kineto reads files of torch.profiler, one a rank, or a folder of them: a "
@@ -161,7 +162,7 @@ const struct cli_option_row cli_option_rows[] = {
      "length of a training that is played; 365 when left out"},
     {"runs", 0, CLI_VALUE, AT(runs), BIT(fleet), "N", CLI_TAKES_TEXT, NULL,
      "how many are played, each with other failures; 100 when left out"},
-    {"emit", 0, CLI_VALUE, AT(emit), BIT(plan), "STACK", CLI_TAKES_WORD,
+    {"emit", 0, CLI_VALUE, AT(emit), BIT(plan), "FRAMEWORK", CLI_TAKES_WORD,
      "megatron|deepspeed|torchtitan|yaml",
      "prints the best layout as that framework's arguments, or as a run file, in place of a "
      "report"},

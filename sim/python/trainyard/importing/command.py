@@ -8,9 +8,9 @@ from typing import Dict, List, Optional, Tuple
 from . import import_job
 from .facts import Refused, was_read
 
-USAGE = """usage: trainyard-import STACK FILE... [--gpus N] [--cluster PRESET] [--env NAME=VALUE]...
+USAGE = """usage: trainyard-import FORMAT FILE... [--gpus N] [--cluster PRESET] [--env NAME=VALUE]...
                         [--run N] [-o PATH] [--quiet]
-       trainyard-import --emit STACK NAME < RUN_FILE
+       trainyard-import --emit FRAMEWORK NAME < RUN_FILE
 """
 OPTIONS = {"--gpus": "gpus", "--cluster": "cluster", "--env": "env", "--run": "run", "-o": "output",
            "--output": "output", "--emit": "emit", "-q": "quiet", "--quiet": "quiet"}
