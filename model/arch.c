@@ -343,6 +343,8 @@ const struct ty_field ty_arch_fields[] = {
         .doc = "learned position embeddings; none: rotary ones"),
     ROW(dropout, QUANTITY, .dim = TY_DIM_RATIO, .min = 0, .max = 0.99, .fallback = "0",
         .doc = "share of values dropped; above 0 the masks cost memory and time"),
+    ROW(attention_gate, BOOL, .late = true, .fallback = "false",
+        .doc = "whether a gate as wide as the queries scales what attention gives (Qwen3-Next)"),
     FLAG(sinks, "whether every head has an attention sink: a learned logit beside its scores"),
     COUNT(experts, 100000, "routed experts of a layer; 0: it has an MLP"),
     COUNT(experts_per_token, 1000, "routed experts that a token goes to"),
@@ -373,7 +375,8 @@ const struct ty_field ty_arch_fields[] = {
     ROW(layer_pattern, STRINGS, .late = true, .shape = true, .fallback = "none", .blank = "none",
         .example = "[ME, ME, '*E']",
         .doc =
-            "blocks of the layers, a letter each: M Mamba-2, * attention, - an MLP, E experts. A "
+            "blocks of the layers, a letter each: M Mamba-2, G gated delta net, * attention, - an "
+            "MLP, E experts. A "
             "text has a layer for each letter; a list, or a text with spaces, one for each word. "
             "Shorter than the layers it repeats"),
     LATE(state_heads, 100000, "none",

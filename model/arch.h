@@ -37,6 +37,7 @@ enum ty_bias {
 #define TY_LAYER_BLOCKS(X)                                                                         \
     X(ATTENTION, '*', 1)                                                                           \
     X(MAMBA, 'M', 2)                                                                               \
+    X(DELTA, 'G', 4)                                                                               \
     X(MLP, '-', 256)                                                                               \
     X(EXPERTS, 'E', 512)
 
@@ -82,6 +83,7 @@ struct ty_arch {
     bool tied;           /* output matrix is the embedding matrix */
     uint32_t positions;  /* learned position embeddings; 0: rotary ones */
     double dropout;      /* > 0: dropout masks are stored */
+    bool attention_gate; /* what attention gives is scaled by a gate made with the queries */
     bool sinks; /* one learned logit a head that a query may look at besides its keys (gpt-oss) */
 
     /* mixture of experts; 0: none. Layers from `dense_layers` on have them in place of an MLP */

@@ -232,8 +232,7 @@ static void put_dense(struct ty_hf_reader *r, const struct ty_hf_family *family,
     }
     memset(dense, 0, layers * sizeof(*dense));
     find_dense(r, dense, layers);
-    if (family->hybrid != NULL) {
-        ty_hf_put_hybrid(r, family->hybrid, shape, dense);
+    if (family->hybrid != NULL && ty_hf_put_hybrid(r, family->hybrid, shape, dense)) {
         return;
     }
     unsigned long first = 0;

@@ -200,26 +200,29 @@ static void hf_minimax(struct ty_hf_reader *r, struct ty_hf_shape *shape)
     }
 }
 
-/* A hybrid by its class, which may have no Mamba layer and no expert (Granite 4.0 Micro): llama's
- * shape then, with an MLP that is called shared. */
 static void hf_granite_hybrid(struct ty_hf_reader *r, struct ty_hf_shape *shape)
 {
-    const struct ty_node *types = ty_hf_value(r, "layer_types|layers_block_type");
-    const struct ty_node *item = types != NULL && types->kind == TY_NODE_LIST ? types->first : NULL;
-    bool attention = item != NULL;
-    for (; item != NULL; item = item->next) {
-        attention = attention && item->kind == TY_NODE_SCALAR && item->text != NULL &&
-                    strcmp(item->text, "attention") == 0;
-    }
-    if (!attention) {
-        ty_hf_fail(r, types, "layer_types", "layers of Mamba are not simulated");
-    }
     shape->rotary = ty_hf_is_text(r, "position_embedding_type", "rope") ? shape->rotary : 0;
-    if (ty_hf_number(r, "num_local_experts", 0) > 0) {
-        ty_hf_fail(r, ty_hf_value(r, "num_local_experts"), "num_local_experts",
-                   "experts of a hybrid class are not simulated");
-    }
     (void)ty_hf_value(r, "num_experts_per_tok");
+    (void)ty_hf_value(r, "intermediate_size"); /* of experts */
+}
+
+/* Gates behind attention are a part of its class. */
+static void hf_qwen3_next(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    (void)shape;
+    ty_hf_put(r, "attention_gate", ty_hf_flag(r, "attn_output_gate", true) ? "true" : "false");
+}
+
+/* Multipliers, and what follows from other keys. */
+static void hf_falcon_h1(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    static const char *const idle[] = {"mamba_d_ssm", "mlp_multipliers", "ssm_multipliers",
+                                       "mamba_use_mlp", "mamba_norm_before_gate"};
+    (void)shape;
+    for (size_t i = 0; i < TY_COUNT(idle); i++) {
+        (void)ty_hf_value(r, idle[i]);
+    }
 }
 
 /* ---- keys of sizes ---- */
@@ -282,6 +285,8 @@ static const struct ty_hf_keys hybrid_keys = {.layers = "num_hidden_layers",
                                               .kv_heads = "num_key_value_heads",
                                               .ffn = "shared_intermediate_size",
                                               VOCABULARY};
+static const struct ty_hf_keys mamba_keys = {
+    .layers = "num_hidden_layers", .hidden = "hidden_size", .heads = "num_heads", VOCABULARY};
 /* head_dim, where it is given, is the width of the position part. */
 static const struct ty_hf_keys latent_keys = {.layers = "num_hidden_layers",
                                               .hidden = "hidden_size",
@@ -383,6 +388,33 @@ static const struct ty_hf_hybrid nemotron_is = {.types =
                                                 .size = "ssm_state_size",
                                                 .conv = "conv_kernel"};
 
+#define MAMBA                                                                                      \
+    .heads = "mamba_n_heads", .head_dim = "mamba_d_head", .groups = "mamba_n_groups",              \
+    .size = "mamba_d_state", .conv = "mamba_d_conv", .state = 'M'
+static const struct ty_hf_hybrid granite_is = {.types = "layer_types|layers_block_type", MAMBA};
+static const struct ty_hf_hybrid bamba_is = {.at = "attn_layer_indices", MAMBA};
+static const struct ty_hf_hybrid falcon_h1_is = {.beside = true, MAMBA};
+static const struct ty_hf_hybrid mamba2_is = {.state = 'M',
+                                              .alone = true,
+                                              .heads = "num_heads",
+                                              .head_dim = "head_dim",
+                                              .groups = "n_groups",
+                                              .size = "state_size",
+                                              .conv = "conv_kernel"};
+static const struct ty_hf_hybrid qwen3_next_is = {.types = "layer_types",
+                                                  .every = "full_attention_interval",
+                                                  .state = 'G',
+                                                  .heads = "linear_num_value_heads",
+                                                  .head_dim = "linear_value_head_dim",
+                                                  .groups = "linear_num_key_heads",
+                                                  .size = "linear_key_head_dim",
+                                                  .conv = "linear_conv_kernel_dim"};
+static const struct ty_hf_experts granite_hybrid = {.experts = "num_local_experts",
+                                                    PER_TOKEN,
+                                                    .width = "intermediate_size",
+                                                    .shared_width = "shared_intermediate_size",
+                                                    .optional = true};
+
 /* ---- what classes have ---- */
 
 /* layers, hidden, heads, ffn, vocabulary; kv_heads, head_dim, window */
@@ -451,8 +483,8 @@ const struct ty_hf_family ty_hf_families[] = {
     {"granite", "Granite 3 dense", .classes = NULL},
     {"granitemoe", "Granite 3 with experts", NULL, .experts = &mixtral},
     {"granitemoeshared", "Granite with shared experts", NULL, .experts = &minimax},
-    {"granitemoehybrid", "Granite 4 without Mamba layers", NULL, .keys = &hybrid_keys,
-     .special = hf_granite_hybrid},
+    {"granitemoehybrid", "Granite 4", NULL, .keys = &hybrid_keys, .experts = &granite_hybrid,
+     .hybrid = &granite_is, .tied = true, .special = hf_granite_hybrid},
     {"exaone", "EXAONE 3, 3.5", NULL, .keys = &exaone_keys},
     {"exaone4", "EXAONE 4", NULL, QK_HEADS, PERIOD(4)},
     {"ernie4_5", "ERNIE 4.5 dense", NULL, .biases = by_use_bias, .tied = true, .special = hf_ernie},
@@ -482,6 +514,8 @@ const struct ty_hf_family ty_hf_families[] = {
      .biases = by_qkv, .defaults = &qwen2_moe_is, .windows = TY_HF_WINDOWS_LATER},
     {"qwen3_moe", "Qwen3 with experts", NULL, .experts = &qwen3_moe, QK_HEADS,
      .defaults = &qwen3_moe_is, .windows = TY_HF_WINDOWS_LATER},
+    {"qwen3_next", "Qwen3-Next", NULL, .experts = &qwen2_moe, QK_HEADS, .hybrid = &qwen3_next_is,
+     .rotary = 0.25, .special = hf_qwen3_next},
     {"qwen3_vl_moe_text", "the decoder of Qwen3-VL with experts", "qwen3vlmoe",
      .experts = &qwen3_moe, QK_HEADS, .defaults = &qwen3_moe_is},
 
@@ -543,6 +577,10 @@ const struct ty_hf_family ty_hf_families[] = {
     {"nemotron", "Nemotron-4, Minitron", NULL, .plain = true, LAYER_NORM, .rotary = 0.5},
     {"nemotron_h", "Nemotron-H, Nemotron Nano 2, Nemotron 3", NULL, .plain = true,
      .experts = &nemotron_h, .hybrid = &nemotron_is, NO_ROTARY},
+    {"bamba", "Bamba", NULL, .hybrid = &bamba_is, .rotary = 0.5},
+    {"falcon_h1", "Falcon-H1", "falconh1", .hybrid = &falcon_h1_is, .special = hf_falcon_h1},
+    {"mamba2", "Mamba-2", NULL, .keys = &mamba_keys, .plain = true, .hybrid = &mamba2_is,
+     .biases = by_no_key, .tied = true, NO_ROTARY},
     {"persimmon", "Persimmon", NULL, GPT, .rotary = 0.5, .qk_norm = true,
      .qk_norm_kind = TY_QK_NORM_LAYER, .qk_key = "qk_layernorm", .qk_default = true,
      .dropout = "hidden_dropout"},
@@ -595,13 +633,13 @@ const struct ty_hf_family ty_hf_families[] = {
 /* ---- what is refused ---- */
 
 const struct ty_hf_refusal ty_hf_refusals[] = {
-    {"mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm retnet",
+    {"mamba falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm retnet",
      "a recurrent model without attention"},
-    {"jamba zamba zamba2 bamba falcon_h1 plamo2 hymba samba phi4flash nemotron_h_puzzle",
-     "layers of Mamba are not simulated"},
+    {"jamba zamba zamba2 plamo2 hymba samba phi4flash nemotron_h_puzzle",
+     "its layers of Mamba are of the first kind, or share weights"},
     {"recurrent_gemma", "recurrent layers are not simulated"},
     {"lfm2 lfm2_moe", "convolutions in place of attention are not simulated"},
-    {"qwen3_next qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text kimi_linear olmo_hybrid "
+    {"qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text kimi_linear olmo_hybrid "
      "minimax minimax_text_01 minimax_m1 bailing_moe_linear bailing_hybrid",
      "linear attention is not simulated"},
     {"deepseek_v32 deepseek_v4 glm_moe_dsa",

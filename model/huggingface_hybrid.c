@@ -1,5 +1,6 @@
 /* huggingface_hybrid.c - layers of several kinds in a Hugging Face config.json: which block each
  * has, as model.layer_pattern says it, and the sizes of those that keep a state. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/huggingface_internal.h"
@@ -24,6 +25,31 @@ static char letter_of(const struct ty_hf_hybrid *x, const char *word)
     return 0;
 }
 
+/* The same from the places of attention. */
+static bool read_places(struct ty_hf_reader *r, const struct ty_hf_hybrid *x, char *first,
+                        unsigned long n)
+{
+    const struct ty_node *list = ty_hf_value(r, x->at);
+    const unsigned long period = x->every != NULL ? ty_hf_number(r, x->every, 4) : 0;
+    if (x->types != NULL && x->every == NULL) {
+        ty_hf_fail(r, NULL, x->types, "missing; what the layers are cannot be known without it");
+        return false;
+    }
+    for (unsigned long i = 0; i < n; i++) {
+        first[i] = period > 0 && (i + 1) % period == 0 ? '*' : x->state;
+    }
+    const struct ty_node *item = list != NULL && list->kind == TY_NODE_LIST ? list->first : NULL;
+    for (; item != NULL; item = item->next) {
+        const unsigned long at = ty_hf_is_number(item, true) ? strtoul(item->text, NULL, 10) : n;
+        if (at >= n) {
+            ty_hf_fail(r, item, x->at, "no number of a layer, from 0 on");
+            return false;
+        }
+        first[at] = '*';
+    }
+    return true;
+}
+
 /* The first blocks of [n] layers, from a text of letters or a list of words. */
 static bool read_types(struct ty_hf_reader *r, const struct ty_hf_hybrid *x, char *first,
                        unsigned long n)
@@ -31,8 +57,7 @@ static bool read_types(struct ty_hf_reader *r, const struct ty_hf_hybrid *x, cha
     const struct ty_node *node = ty_hf_value(r, x->types);
     unsigned long i = 0;
     if (node == NULL) {
-        ty_hf_fail(r, NULL, x->types, "missing; what the layers are cannot be known without it");
-        return false;
+        return read_places(r, x, first, n);
     }
     if (node->kind == TY_NODE_SCALAR) {
         for (; node->text[i] != '\0' && i < n; i++) {
@@ -64,7 +89,7 @@ static void put_pattern(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
                         const struct ty_hf_shape *shape, const char *first, const bool *dense)
 {
     const unsigned long n = shape->layers;
-    char *text = ty_arena_array(r->arena, char, 3 * n + 3), *to = text;
+    char *text = ty_arena_array(r->arena, char, 4 * n + 3), *to = text;
     if (text == NULL) {
         r->code = ty_fail_memory(r->err);
         return;
@@ -72,6 +97,9 @@ static void put_pattern(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
     *to++ = '\'';
     for (unsigned long i = 0; i < n; i++) {
         *to++ = first[i];
+        if (x->beside) {
+            *to++ = '*';
+        }
         if (!x->alone) {
             *to++ = shape->experts > 0 && !dense[i] ? 'E' : '-';
             *to++ = ' ';
@@ -100,18 +128,23 @@ static void put_state(struct ty_hf_reader *r, const struct ty_hf_hybrid *x)
     }
 }
 
-void ty_hf_put_hybrid(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
+bool ty_hf_put_hybrid(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
                       const struct ty_hf_shape *shape, const bool *dense)
 {
     char *first = ty_arena_array(r->arena, char, shape->layers);
     if (first == NULL) {
         r->code = ty_fail_memory(r->err);
-        return;
+        return true;
     }
-    if (read_types(r, x, first, shape->layers)) {
+    if (!read_types(r, x, first, shape->layers)) {
+        return true;
+    }
+    const bool state = memchr(first, x->state, shape->layers) != NULL;
+    if (state || x->alone) {
         put_pattern(r, x, shape, first, dense);
-        if (memchr(first, x->state, shape->layers) != NULL) {
-            put_state(r, x);
-        }
     }
+    if (state) {
+        put_state(r, x);
+    }
+    return state || x->alone;
 }

@@ -70,7 +70,10 @@ struct ty_hf_experts {
 
 /* Layers of several kinds, and the sizes of those that keep a state. */
 struct ty_hf_hybrid {
-    const char *types; /* the key of a text of letters, or of a list of words */
+    const char *types; /* the key of a text of letters, or of a list of words; */
+    const char *every; /* where it is missing, of so many layers the last has attention; */
+    const char *at;    /* or the layers of a list have; without a key all have a state, */
+    bool beside;       /* next to which attention stands */
     char state;        /* the letter of layers that keep a state */
     bool alone;        /* a layer is one block; else an MLP or experts follow */
     const char *heads, *head_dim, *groups, *size, *conv;
@@ -181,8 +184,8 @@ const struct ty_node *ty_hf_unknown(struct ty_hf_reader *r, const struct ty_node
 /* ---- parts of the model section, each in a file of its own ---- */
 
 /* huggingface_hybrid.c: model.layer_pattern, where `dense` says which layers have no experts, and
- * the sizes of layers with a state. */
-void ty_hf_put_hybrid(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
+ * the sizes of layers with a state. False: no layer has one, and none of it is needed. */
+bool ty_hf_put_hybrid(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
                       const struct ty_hf_shape *shape, const bool *dense);
 
 #endif

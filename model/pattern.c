@@ -141,8 +141,8 @@ static int find_patterns(struct ty_arch *arch, const struct ty_section *section,
         uint32_t number = 0;
         if (why != NULL) {
             return ty_check_fail(section, "layer_pattern", err,
-                                 "layer %u (%.*s) %s; letters are M Mamba-2, * attention, - MLP, E "
-                                 "experts",
+                                 "layer %u (%.*s) %s; letters are M Mamba-2, G gated delta net, "
+                                 "* attention, - MLP, E experts",
                                  (unsigned)i, (int)length, text, why);
         }
         const uint32_t blocks = blocks_of(text, length);

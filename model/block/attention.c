@@ -164,7 +164,8 @@ static struct matrices matrices(const struct ty_block_maker *b)
     const double d = arch->head_dim;
     const double bias = (arch->bias & TY_BIAS_QKV) != 0 ? 1.0 : 0.0;
     const double rows = (arch->hidden + bias) / b->shard.cut;
-    return (struct matrices){b->shard.heads * d * rows + norm_params(b, b->shard.heads),
+    const double wide = arch->attention_gate ? 2 : 1;
+    return (struct matrices){wide * b->shard.heads * d * rows + norm_params(b, b->shard.heads),
                              b->shard.kv_heads * d * rows, norm_params(b, b->shard.kv_heads)};
 }
 
@@ -235,7 +236,8 @@ static uint32_t qkv(struct ty_block_maker *b)
     const struct ty_arch *arch = b->arch;
     const bool fused = b->layout->framework.fused_qkv;
     const double d = arch->head_dim, q = b->shard.heads * d, kv = b->shard.kv_heads * d;
-    const double apart[] = {q, kv, kv}, together[] = {q + 2 * kv};
+    const double wide = arch->attention_gate ? 2 * q : q; /* with the gate */
+    const double apart[] = {wide, kv, kv}, together[] = {wide + 2 * kv};
     if (ty_layout_is_mesh(b->layout)) {
         qkv_on_grid(b);
         if (arch->qk_norm || rotates(arch)) {
@@ -308,6 +310,10 @@ static void proj(struct ty_block_maker *b)
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "proj", "proj backward", "proj wgrad");
     op->row = true;
+    if (b->arch->attention_gate) {
+        ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION, TY_ACTIVATION_SWIGLU,
+                             b->shard.tokens * q);
+    }
     ty_block_linear(b, op, q, out, 1);
     const bool bias = (b->arch->bias & TY_BIAS_PROJ) != 0;
     op->bias = bias ? b->shard.hidden : 0;
@@ -367,6 +373,9 @@ void ty_block_attention(struct ty_block_maker *b)
     proj(b);
     ty_block_keep(b, made + 1, made + 2, "attention output", output * bytes.core);
     ty_block_keep(b, made + 2, made + 2, "attention output in fp8", output * bytes.proj);
+    const double gate = b->arch->attention_gate ? ty_dtype_bytes((enum ty_dtype)b->arch->dtype) : 0;
+    ty_block_keep(b, made, made + 2, "gate of attention", output * gate);
+    ty_block_keep(b, made + 2, made + 2, "attention output, gated", output * gate);
     scores(b, made + 1);
     gradients(b);
     const bool latent = ty_arch_is_latent(b->arch);

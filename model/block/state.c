@@ -1,8 +1,16 @@
-/* state.c - blocks that keep a state in place of keys: Mamba-2 (Dao and Gu 2024).
+/* state.c - blocks that keep a state in place of keys: Mamba-2 and gated delta nets.
+ *
+ * MAMBA-2  (Dao and Gu 2024)
  *
  *     state in    h x (2 a p + 2 g n + a): z, x, B, C, dt; a short convolution of x, B and C
  *     scan        the recurrence in chunks, a heads of p and g groups of n; a gate by z, a norm
  *     state out   a p x h
+ *
+ * GATED DELTA NET  (Yang et al. 2024b; Qwen3-Next, modeling_qwen3_next.py) in the same operators:
+ *
+ *     state in    h x (2 g n + 2 a p + 2 a): q, k, v, z, and of each head a decay and a strength; a
+ *                 short convolution of q, k and v without bias
+ *     scan        the delta rule in chunks; a norm of every head, one scale for all, gated by z
  *
  * Tensor ranks have whole heads and their groups. Ranks that share a sequence each work out the
  * states that their own tokens leave, hand them round (a p n of 4 bytes) and go on from those
@@ -30,7 +38,15 @@ static struct mixer mixer_of(const struct ty_block_maker *b, enum ty_layer_block
     const struct ty_arch *arch = b->arch;
     const double heads = b->shard.state_heads, inner = heads * arch->state_head_dim;
     const double keys = b->shard.state_groups * arch->state_size;
-    (void)block;
+    if (block == TY_HAS_DELTA) {
+        return (struct mixer){.in = 2 * keys + 2 * inner + 2 * heads,
+                              .conv = 2 * keys + inner,
+                              .taps = arch->state_conv,
+                              .norm = arch->state_head_dim / b->shard.ranks,
+                              .heads = 2 * heads, /* A and the bias of dt */
+                              .rule = TY_SCAN_DELTA,
+                              .chunk = 64}; /* chunk_gated_delta_rule */
+    }
     return (struct mixer){.in = 2 * inner + 2 * keys + heads,
                           .conv = inner + 2 * keys,
                           .taps = arch->state_conv + 1, /* and a bias */

@@ -81,6 +81,7 @@ struct ty_attention_core {
 /* Which recurrence a scan works out, in chunks of tokens. */
 enum ty_scan_rule {
     TY_SCAN_MAMBA2, /* Dao and Gu 2024, section 6 */
+    TY_SCAN_DELTA,  /* gated delta rule (Yang et al. 2024b, section 3) */
     TY_N_SCAN_RULES
 };
 

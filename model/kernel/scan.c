@@ -55,6 +55,20 @@ static const struct steps rules[TY_N_SCAN_RULES] = {
                                      {0, 0, 1, 4, 0, 4, 0, false},   /* of decays, */
                                      {0, 4, 0, 0, 12, 4, 0, false}}, /* of B and C by scores */
                         .by_head = false},
+    /* Gated delta rule: flash-linear-attention, gated_delta_rule/chunk.py and what it calls. Keys
+     * that queries share are repeated for each head; scores within a chunk are inverted. */
+    [TY_SCAN_DELTA] = {.forward = {{0, 2, 0, 0, 2, 4, 0, false},   /* k k^T */
+                                   {0, 0, 0, 0, 0, 6, 0, false},   /* its inverse */
+                                   {0, 2, 2, 4, 4, 2, 0, false},   /* w and u of it */
+                                   {4, 0, 0, 4, 4, 0, 2, true},    /* states, chunk by chunk */
+                                   {2, 2, 2, 4, 4, 0, 2, false}},  /* outputs */
+                       .backward = {{0, 2, 2, 4, 4, 2, 0, false},  /* w and u again, */
+                                    {4, 0, 0, 4, 4, 0, 2, true},   /* and states */
+                                    {0, 2, 2, 4, 4, 0, 0, false},  /* of values within chunks */
+                                    {6, 0, 0, 6, 6, 0, 2, true},   /* of states, chunk by chunk */
+                                    {6, 4, 2, 6, 14, 0, 4, false}, /* of q, k, w and decays */
+                                    {0, 6, 4, 6, 8, 6, 0, false}}, /* of w, u and the inverse */
+                       .by_head = true},
 };
 
 static double share_of_sms(const struct ty_gpu *gpu, const struct ty_scan *x)
@@ -90,7 +104,8 @@ struct ty_cost ty_scan_cost(const struct ty_gpu *gpu, const struct ty_kernel *ke
     const struct steps *rule = &rules[kernel->variant];
     const struct step *step = backward ? rule->backward : rule->forward;
     struct ty_cost sum = {0, 0};
-    for (uint32_t i = 0; i < STEPS && step[i].value_B + step[i].key_B + step[i].state_B > 0; i++) {
+    for (uint32_t i = 0; i < STEPS && step[i].value_B + step[i].score_B + step[i].state_B > 0;
+         i++) {
         sum = ty_cost_plus(sum, cost_of(gpu, kernel, &step[i], rule->by_head));
     }
     return sum;
