@@ -218,6 +218,8 @@ static const char gb300[] =
     "memory_bandwidth: 8 TB/s         # NVIDIA GB300 NVL72 data sheet\n"
     "sms: 152                         # guess: as GB200\n"
     "gemm_efficiency: 0.54            # guess 15 %: as GB200\n"
+    "gemm_sustained: 0.93             # guess 5 %: GB200's by the cube root of power, 1.4 of\n"
+    "#                                  1.2 kW (verda.com, a secondary source): f V^2 is f^3\n"
     "flash1_rate: 347 TFLOP/s         # guess 15 %: as GB200\n"
     "flash2_rate: 842 TFLOP/s         # guess 15 %: as GB200\n"
     "flash3_rate: 1530 TFLOP/s        # guess 15 %: as GB200, though exponentials are faster\n"
