@@ -86,7 +86,7 @@ def starred(name, found):
 
 
 def right(counts):
-    """How many outcomes of memory were foretold."""
+    """How many outcomes of memory were predicted."""
     if not counts["known"]:
         return "-"
     if not counts["oom_refused"] + counts["oom_fits"]:
@@ -210,7 +210,7 @@ def roles(found):
                 memory[-1] = NOT_GIVEN
         lines.append([starred(name, group), "step times, mean error", *times])
         if any(r.oom for s in group for r in s.results):
-            lines.append(["", "fits or not, foretold", *memory])
+            lines.append(["", "fits or not, predicted", *memory])
     return table(["measured", "what", *ROLES], lines)
 
 

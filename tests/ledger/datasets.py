@@ -363,7 +363,7 @@ DATASETS = [
                                       "selection": shape("act_ckpt")},
         machine="64 A100 80 GB, network not stated",
         source="github.com/pytorch/torchtitan docs/performance.md",
-        notes="Its selective mode keeps every second product; `selective` here keeps all."),
+        notes="Its selective mode keeps every second GEMM; `selective` here keeps all."),
     Dataset(
         name="nanotron best", family=OTHERS, table="nanotron_best",
         base=base("preset: dgx-h100", LLAMA, "", "preset: nanotron"),

@@ -1,4 +1,4 @@
-"""Single kernels: matrix products, attention, elementwise operations, each alone on a GPU.
+"""Single kernels: GEMMs, attention, elementwise operations, each alone on a GPU.
 
 Compared without `derate` and `gemm_sustained`, which stand for what a kernel benchmark does not
 show; the bias with them is printed beside. The yardstick is one rate per row of the table, fitted to that row."""
@@ -22,7 +22,7 @@ def vidur(row):
     if row["op"].startswith("gemm"):
         k = float(row["k"])
         size = "1024 rows and more" if m >= 1024 else "256 and 512 rows"
-        return f"matrix products, {size}", f"gemm forward {m} {n} {k}", seconds, m * n * k
+        return f"GEMMs, {size}", f"gemm forward {m} {n} {k}", seconds, m * n * k
     kernel = VIDUR_OPS[row["op"]]
     return kernel, f"{kernel} {m} {n:.0f}", seconds, m * n
 
@@ -33,7 +33,7 @@ def simumax(row):
         b, m, n, k = (float(row[c]) for c in ("b", "m", "n", "k"))
         role = SIMUMAX_ROLES[row["layout"]]
         work = 2 * b * m * n * k
-        return f"matrix products, {role}", f"gemm {role} {b * m} {n} {k}", work / rate, work
+        return f"GEMMs, {role}", f"gemm {role} {b * m} {n} {k}", work / rate, work
     direction = "forward" if row["op"] == "sdp_fwd" else "backward"
     b, s, a, kv, d = (int(float(row[c])) for c in ("b", "seq", "heads", "kv_heads", "qk_dim"))
     work = FLASH_WORK[direction] * b * s * s * a * d
@@ -50,12 +50,12 @@ def experts(row):
     m, n, k = (int(row[c]) for c in ("m", "n", "k"))
     if row["op"] == "gemm":
         size = "1024 rows and more" if m >= 1024 else "64 and 128 rows"
-        return (f"products in fp8, {row['source']}, {size}", f"gemm forward {m} {n} {k}",
+        return (f"GEMMs in fp8, {row['source']}, {size}", f"gemm forward {m} {n} {k}",
                 2 * m * n * k / rate, m * n * k)
     groups = int(row["groups"])
     work = 2 * groups * m * n * k
     few = "" if m >= 1024 else ", 256 and 512 rows"
-    kind = "products of experts" + (f" in fp8{few}" if row["dtype"] == "fp8" else "")
+    kind = "GEMMs of experts" + (f" in fp8{few}" if row["dtype"] == "fp8" else "")
     return (f"{kind}, {row['role']}",
             f"grouped {row['role']} {groups} {groups * m} {k} {n} {row['calls']} {row['sum_B']}",
             work / rate, work)

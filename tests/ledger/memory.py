@@ -84,7 +84,7 @@ SAVED = {  # with, without
 
 
 def deepseek(context):
-    """Its published bill, item by item."""
+    """Its published memory, item by item."""
     rows, carried = context.tables.read("moe/moe_memory")
     with tables.run_file(DEEPSEEK) as path:
         def held(items, sets):
@@ -103,7 +103,7 @@ def deepseek(context):
         ["DeepSeek-V3, GB of a GPU *", "published", "simulated", "error"],
         [[what, f"{gb:.1f}", f"{ours:.1f}", percent(100 * (ours / gb - 1), True)]
          for what, gb, ours in found]))
-    return [("bill of DeepSeek-V3 on 256 H100", [(gb, ours) for _, gb, ours in found], carried)]
+    return [("memory of DeepSeek-V3 on 256 H100", [(gb, ours) for _, gb, ours in found], carried)]
 
 
 def measure(context):

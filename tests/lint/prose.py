@@ -22,7 +22,11 @@ PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/faq.md",
          *(f"docs/guides/{name}.md" for name in (
              "calibration", "classroom", "clusters", "compare", "deadlocks", "diff", "exchange",
              "fleet", "import", "install", "library", "offload", "plan", "python", "report",
-             "tensor", "traces", "traces-sql", "your-own-job"))]
+             "tensor", "traces", "traces-sql", "your-own-job")),
+         *(f"docs/internals/{name}.md" for name in (
+             "accuracy", "architecture", "model", "packaging", "papers", "performance",
+             "robustness", "style", "testing")),
+         "docs/reference/formats.md", "docs/reference/versions.md", "docs/CHANGELOG.md"]
 MEDIAN, LONGEST = 16, 40
 # What is avoided, and what to write instead.
 WORDS = {
