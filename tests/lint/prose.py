@@ -21,8 +21,8 @@ PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/faq.md",
          "docs/examples/README.md",
          *(f"docs/guides/{name}.md" for name in (
              "calibration", "classroom", "clusters", "compare", "deadlocks", "diff", "exchange",
-             "fleet", "import", "install", "library", "offload", "plan", "python", "report",
-             "tensor", "traces", "traces-sql", "your-own-job")),
+             "fleet", "hybrid", "import", "install", "library", "offload", "plan", "python",
+             "report", "tensor", "traces", "traces-sql", "your-own-job")),
          *(f"docs/internals/{name}.md" for name in (
              "accuracy", "architecture", "model", "packaging", "papers", "performance",
              "robustness", "style", "testing")),
