@@ -282,6 +282,8 @@ static const struct ty_word fusion_words[] = {
 #define LATE(key_, max_, blank_, doc_)                                                             \
     ROW(key_, UINT, .late = true, .min = 1, .max = (max_), .fallback = (blank_),                   \
         .blank = (blank_), .doc = (doc_))
+#define LORA(key_, member_, type_, ...)                                                            \
+    TY_FIELD(struct ty_arch, key_, lora.member_, type_, .late = true, __VA_ARGS__)
 #define COUNT(key_, max_, doc_)                                                                    \
     ROW(key_, UINT, .max = (max_), .fallback = "0", .doc = (doc_)) /* 0: there are none */
 
@@ -389,6 +391,27 @@ const struct ty_field ty_arch_fields[] = {
     LATE(state_chunk, 100000, "auto",
          "tokens that a scan works on at once; auto: as the kernels of each kind"),
     COUNT(mtp, 100, "modules that predict further tokens (DeepSeek-V3), after the last layer"),
+    ROW(frozen, SET, .late = true, .words = ty_frozen_words, .fallback = "none",
+        .example = "[embedding, attention] or embedding+attention",
+        .doc = "weights that are not trained: none, all, or parts of the model; with model.lora "
+               "none means all"),
+    ROW(frozen_dtype, WORD, .late = true, .words = ty_frozen_dtype_words, .fallback = "model",
+        .doc = "how frozen matrices of layers are stored; other than model they are unpacked "
+               "before every use (QLoRA)"),
+    LORA("lora", rank, UINT, .inner = "rank", .min = 1, .max = 100000, .fallback = "none",
+         .blank = "none",
+         .doc = "rank of the adapters (LoRA); all other weights are frozen, unless model.frozen "
+                "names some"),
+    LORA("lora.targets", targets, SET, .words = ty_target_words, .fallback = "all",
+         .example = "[qkv, proj] or qkv+proj", .doc = "matrices that have an adapter"),
+    LORA("lora.dropout", dropout, QUANTITY, .dim = TY_DIM_RATIO, .min = 0, .max = 0.99,
+         .fallback = "0", .doc = "share of an adapter's input that is dropped"),
+    LORA("lora.fused", fused, BOOL, .fallback = "false",
+         .doc = "whether the product of an adapter adds to the output of its matrix "
+                "(Megatron-Bridge's fused LoRA); false: a scale and a sum are kernels"),
+    LORA("lora.all_to_all", all_to_all, BOOL, .fallback = "false",
+         .doc = "whether adapters of row-parallel matrices send their output to its tokens at "
+                "once (Megatron-Bridge's a2a_experimental); false: it is gathered first"),
 };
 
 const uint32_t ty_n_arch_fields = TY_COUNT(ty_arch_fields);
@@ -498,7 +521,8 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
                                                                : "this attention is latent"));
     }
     rc = ty_check_first(rc, check_positions(arch, section, err));
-    return ty_check_first(rc, arch_finish_sparse(arch, section, err));
+    rc = ty_check_first(rc, arch_finish_sparse(arch, section, err));
+    return ty_check_first(rc, ty_arch_check_adapters(arch, section, err));
 }
 
 double ty_arch_norm_params(const struct ty_arch *arch)
@@ -551,6 +575,13 @@ static bool sees_all(const struct ty_arch *arch, uint32_t layer)
     return !ty_arch_has_window(arch, layer);
 }
 
+/* Where input gradients end. Patterns and three more features leave no numbers for it. */
+static bool has_lowest(const struct ty_arch *arch)
+{
+    const bool full = has_windows(arch) && ty_arch_has_dense(arch) && arch->wide_first > 0;
+    return ty_arch_freezes(arch, TY_FREEZE_EMBEDDING) && arch->n_patterns == 0 && !full;
+}
+
 static bool has_wide(const struct ty_arch *arch)
 {
     return ty_dtype_is_narrow(arch->dtype) && arch->wide_first + arch->wide_last > 0;
@@ -572,8 +603,10 @@ static bool has_dense(const struct ty_arch *arch)
 static const struct {
     bool (*differs)(const struct ty_arch *arch);
     bool (*has)(const struct ty_arch *arch, uint32_t layer);
-} features[] = {
-    {has_windows, sees_all}, {has_dense, ty_arch_has_experts}, {has_wide, ty_arch_is_wide}};
+} features[] = {{has_windows, sees_all},
+                {has_dense, ty_arch_has_experts},
+                {has_wide, ty_arch_is_wide},
+                {has_lowest, ty_arch_is_lowest}};
 
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
 {

@@ -57,6 +57,51 @@ enum ty_block_form {
     TY_BLOCK_PARALLEL /* attention and MLP read one norm */
 };
 
+/* Parts of a model whose weights are not trained: bits. */
+enum ty_frozen {
+    TY_FREEZE_EMBEDDING = 1 << 0,
+    TY_FREEZE_ATTENTION = 1 << 1,
+    TY_FREEZE_MLP = 1 << 2, /* dense MLPs */
+    TY_FREEZE_EXPERTS = 1 << 3,
+    TY_FREEZE_ROUTER = 1 << 4,
+    TY_FREEZE_NORM = 1 << 5, /* norms of layers */
+    TY_FREEZE_HEAD = 1 << 6, /* final norm and output matrix */
+    TY_FREEZE_MTP = 1 << 7,
+    TY_FREEZE_ALL = (1 << 8) - 1
+};
+
+/* Matrices with adapters: bits. */
+enum ty_target {
+    TY_TARGET_Q = 1 << 0,
+    TY_TARGET_K = 1 << 1,
+    TY_TARGET_V = 1 << 2,
+    TY_TARGET_PROJ = 1 << 3,
+    TY_TARGET_GATE = 1 << 4,
+    TY_TARGET_UP = 1 << 5,
+    TY_TARGET_DOWN = 1 << 6,
+    TY_TARGET_QKV = TY_TARGET_Q | TY_TARGET_K | TY_TARGET_V,
+    TY_TARGET_ATTENTION = TY_TARGET_QKV | TY_TARGET_PROJ,
+    TY_TARGET_FC1 = TY_TARGET_GATE | TY_TARGET_UP,
+    TY_TARGET_MLP = TY_TARGET_FC1 | TY_TARGET_DOWN,
+    TY_TARGET_ALL = TY_TARGET_ATTENTION | TY_TARGET_MLP
+};
+
+/* Adapters of low rank (Hu et al. 2021): y = W x + B A dropout(x). Rank 0: none. */
+struct ty_lora {
+    uint32_t rank, targets; /* enum ty_target, bits */
+    double dropout;
+    bool fused; /* the product with B adds to the output of W (Transformer Engine's operators) */
+    bool
+        all_to_all; /* row-parallel: what B gives goes to shares of tokens without being gathered */
+};
+
+/* Bits that a frozen matrix of a layer is stored in. */
+enum ty_frozen_dtype {
+    TY_FROZEN_MODEL, /* as weights that are trained */
+    TY_FROZEN_INT8,
+    TY_FROZEN_NF4
+};
+
 /* The `model` section. */
 struct ty_arch {
     const char *preset, *huggingface, *name;
@@ -110,6 +155,10 @@ struct ty_arch {
 
     uint32_t wide_first, wide_last; /* layers at either end whose products stay in bf16 */
     uint32_t mtp;                   /* modules that predict further tokens */
+
+    uint32_t frozen;  /* enum ty_frozen, bits: weights without gradients and states */
+    int frozen_dtype; /* enum ty_frozen_dtype */
+    struct ty_lora lora;
 
     uint32_t slice_of; /* tokens of the sequence that `sequence` is a slice of; 0: it is whole */
 };
@@ -170,6 +219,18 @@ bool ty_arch_is_wide(const struct ty_arch *arch, uint32_t layer);
 /* How many kinds of layers it has at most, and the number of a layer's kind among them. */
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch);
 uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer);
+
+/* adapters.c. Whether weights of these parts (enum ty_frozen, bits) are not trained; whether no
+ * weight below a layer is, so that input gradients end in it: of arch->layers, the head. */
+bool ty_arch_freezes(const struct ty_arch *arch, uint32_t parts);
+bool ty_arch_is_lowest(const struct ty_arch *arch, uint32_t layer);
+
+/* Bytes of a weight of a frozen matrix of a layer, 0: as the framework keeps weights. */
+double ty_arch_frozen_bytes(const struct ty_arch *arch);
+
+extern const struct ty_word ty_frozen_words[], ty_frozen_dtype_words[], ty_target_words[];
+int ty_arch_check_adapters(struct ty_arch *arch, const struct ty_section *section,
+                           struct ty_err *err);
 
 double ty_arch_norm_params(const struct ty_arch *arch); /* of one norm */
 /* Norms of a layer: where nobody says else, one before each block, or one before both where they

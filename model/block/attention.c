@@ -111,8 +111,14 @@ static uint32_t block_latent(struct ty_block_maker *b)
     ty_block_keep(b, first, first, "inputs of the latents' norms", own * (latents + rope));
     const double latent = (again ? own : all) / e * ty_block_operand_bytes(b);
     const uint32_t norm = b->out->op[first].n_kernels - 1;
-    ty_block_keep_of(b, first, norm - 2, first + 1, "latent of q", latent * arch->query_latent);
-    ty_block_keep_of(b, first, norm, first + 1, "latent of k and v", latent * arch->kv_latent);
+    ty_block_keep_of(b, first, norm - 2, first + 1, "latent of q",
+                     ty_block_kept_input(b, &b->out->op[first + 1], TY_TARGET_Q,
+                                         b->shard.tokens * arch->query_latent,
+                                         latent * arch->query_latent));
+    ty_block_keep_of(b, first, norm, first + 1, "latent of k and v",
+                     ty_block_kept_input(b, &b->out->op[first + 1], TY_TARGET_K | TY_TARGET_V,
+                                         b->shard.tokens * arch->kv_latent,
+                                         latent * arch->kv_latent));
     ty_block_keep(b, first + 1, first + 2, "q, k, v", all * heads);
     return first + 1;
 }
@@ -372,7 +378,8 @@ void ty_block_attention(struct ty_block_maker *b)
     core(b);
     proj(b);
     ty_block_keep(b, made + 1, made + 2, "attention output", output * bytes.core);
-    ty_block_keep(b, made + 2, made + 2, "attention output in fp8", output * bytes.proj);
+    ty_block_keep(b, made + 2, made + 2, "attention output in fp8",
+                  b->out->op[made + 2].frozen ? 0 : output * bytes.proj);
     const double gate = b->arch->attention_gate ? ty_dtype_bytes((enum ty_dtype)b->arch->dtype) : 0;
     ty_block_keep(b, made, made + 2, "gate of attention", output * gate);
     ty_block_keep(b, made + 2, made + 2, "attention output, gated", output * gate);

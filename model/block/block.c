@@ -55,7 +55,8 @@ static void block_mtp(struct ty_block_maker *b)
     ty_block_norm(b, op);
     mtp_projection(b);
     ty_block_keep(b, TY_INPUT, 1, "inputs of the MTP norms", 2 * hidden);
-    ty_block_keep(b, 1, 2, "inputs of the MTP projection", 2 * ty_block_input_bytes(b));
+    ty_block_keep(b, 1, 2, "inputs of the MTP projection",
+                  ty_block_kept_input(b, &b->out->op[2], 0, 0, 2 * ty_block_input_bytes(b)));
 }
 
 /* ---- the ends: embedding; final norm, logits and loss ---- */
@@ -181,7 +182,7 @@ static void block_head(struct ty_block_maker *b)
                         (biased ? b->shard.vocabulary / b->shard.cut : 0));
     ty_block_keep(b, TY_INPUT, 0, "input of the final norm", b->shard.own_tokens * e * h);
     ty_block_keep(b, grid ? 0 : TY_INPUT, at, "input of the output matrix",
-                  ty_block_input_bytes(b));
+                  ty_block_kept_input(b, &b->out->op[at], 0, 0, ty_block_input_bytes(b)));
     loss(b);
 }
 
@@ -213,6 +214,7 @@ static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
                          b->shard.own_tokens * b->shard.hidden);
     ty_block_norm(b, op);
     op->recompute = TY_RECOMPUTE_NORM;
+    op->frozen = ty_arch_freezes(b->arch, TY_FREEZE_NORM);
     return b->out->n - 1;
 }
 
@@ -222,6 +224,7 @@ static uint32_t norm_alone(struct ty_block_maker *b, enum ty_part part)
     struct ty_unit_op *op = ty_block_op(b, part, "norm", "norm backward", NULL);
     ty_block_norm(b, op);
     op->recompute = TY_RECOMPUTE_NORM;
+    op->frozen = ty_arch_freezes(b->arch, TY_FREEZE_NORM);
     return b->out->n - 1;
 }
 
@@ -251,7 +254,9 @@ static uint32_t feed_forward(struct ty_block_maker *b)
     const bool whole = b->out->op[second + 1].column; /* a router sees tokens of its own */
     ty_block_keep_of(
         b, second, NORM, second + 1, routed ? "inputs of the experts" : "inputs of the MLP",
-        whole ? ty_block_input_bytes(b) : b->shard.own_tokens * ty_block_row_bytes(b, false));
+        ty_block_kept_input(
+            b, &b->out->op[second + 1], TY_TARGET_FC1, b->shard.tokens * b->shard.hidden,
+            whole ? ty_block_input_bytes(b) : b->shard.own_tokens * ty_block_row_bytes(b, false)));
     norm_behind(b, routed ? TY_PART_MOE : TY_PART_MLP);
     return second;
 }
@@ -275,12 +280,15 @@ static uint32_t mlp_beside(struct ty_block_maker *b, uint32_t first)
 /* What the norms of parallel blocks leave for these. */
 static void keep_beside(const struct ty_block_maker *b, uint32_t first, uint32_t mlp)
 {
-    const double inputs = ty_block_input_bytes(b);
+    const double all = b->shard.tokens * b->shard.hidden, bytes = ty_block_input_bytes(b);
+    const struct ty_unit_op *op = b->out->op;
+    const double qkv = ty_block_kept_input(b, &op[first + 1], TY_TARGET_QKV, all, bytes);
+    const double inputs = ty_block_kept_input(b, &op[mlp], TY_TARGET_FC1, all, bytes);
     if (ty_arch_norms(b->arch) == 1) {
-        ty_block_keep_of(b, first, NORM, mlp, "inputs of q, k, v and the MLP", inputs);
+        ty_block_keep_of(b, first, NORM, mlp, "inputs of q, k, v and the MLP", fmax(qkv, inputs));
         return;
     }
-    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v", inputs);
+    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v", qkv);
     ty_block_keep(b, mlp - 1, mlp, "inputs of the MLP", inputs);
 }
 
@@ -352,12 +360,13 @@ static void block_layer(struct ty_block_maker *b)
     }
     ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
     /* a latent's matrix works on the rank's own tokens */
+    const bool latent = arch->query_latent > 0 && (blocks & TY_HAS_ATTENTION) != 0;
     ty_block_keep_of(b, first, NORM, first + 1,
                      (blocks & TY_HAS_STATE) != 0 ? "inputs of the state" : "inputs of q, k, v",
                      !mixes ? 0
-                     : arch->query_latent > 0 && (blocks & TY_HAS_ATTENTION) != 0
-                         ? hidden
-                         : ty_block_input_bytes(b));
+                            : ty_block_kept_input(b, &b->out->op[first + 1], TY_TARGET_QKV,
+                                                  latent ? own * h : b->shard.tokens * h,
+                                                  latent ? hidden : ty_block_input_bytes(b)));
     ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", mixes && feeds ? hidden : 0);
     ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
     ty_block_keep_of(b, first, NORM, second, "32-bit copies of unfused norms",
@@ -514,6 +523,7 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
             block_layer(&b);
         }
         if (b.out->n > 0) {
+            ty_block_adapt(&b);
             b.out->recompute = recompute_of(arch, layout, k);
             transform(&b, kinds);
         }

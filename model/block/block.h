@@ -230,6 +230,10 @@ struct ty_unit_op {
     bool row;           /* its result is a sum over tensor ranks */
     uint8_t joined;     /* enum ty_joined, bits: what it shares with others of a parallel block */
     bool first;         /* nothing comes before it: it has no input gradient */
+    bool frozen;        /* its weights are not trained */
+    double stored_B;    /* bytes of a frozen weight */
+    bool adapter;       /* it stands beside a matrix of the operator before it (adapters.c) */
+    bool lowest;        /* no weight below it is either: its products have no input gradients */
     bool loss;          /* tensor ranks exchange what the loss needs after it */
     double bias;        /* columns of its result that a bias is added to */
     double gathers;     /* columns of its result that tensor ranks gather; 0: none */
@@ -251,6 +255,12 @@ struct ty_unit_op {
 static inline bool ty_op_has_parts(const struct ty_unit_op *op)
 {
     return op->rounds.n > 0 || op->steps.n > 0 || op->pieces.n > 0;
+}
+
+/* Whether it runs backward: for its weights, or for those below it. */
+static inline bool ty_op_has_backward(const struct ty_unit_op *op)
+{
+    return !op->lowest || (op->n_weights > 0 && !op->frozen);
 }
 
 /* How long a tensor lives. */
@@ -313,14 +323,23 @@ int ty_loss_of(const struct ty_framework *framework);
  * sharding. Key and value heads are kept by several ranks when there are fewer of them than ranks,
  * and a tied output matrix is a copy when the last stage is not the first. */
 double ty_unit_params(const struct ty_unit_ops *unit);
+double ty_unit_trained_params(const struct ty_unit_ops *unit);
 double ty_unit_active_params(const struct ty_unit_ops *unit, const struct ty_arch *arch);
+double ty_op_active_params(const struct ty_unit_op *op, const struct ty_arch *arch);
 double ty_unit_experts(const struct ty_unit_ops *unit); /* of these, those of experts */
+/* Bytes of frozen weights, or of those of experts. */
+double ty_unit_frozen_bytes(const struct ty_unit_ops *unit, bool experts);
 struct ty_stage_params {
-    double all;
-    double experts; /* which other ranks have the same of than of the rest */
-    double whole;   /* of struct ty_weight */
-    double ends;    /* of embeddings and heads */
+    double all;                        /* that are trained */
+    double experts;                    /* which other ranks have the same of than of the rest */
+    double whole;                      /* of struct ty_weight */
+    double ends;                       /* of embeddings and heads */
+    double frozen;                     /* that are not */
+    double frozen_B, frozen_experts_B; /* bytes of all of these, and of those of experts */
 };
+/* Adds so many times another. */
+void ty_stage_params_add(struct ty_stage_params *sum, const struct ty_stage_params *other,
+                         double times);
 struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
                                        const struct ty_layers *layers, bool first, bool last);
 struct ty_stage_params ty_count_params(const struct ty_units *units, const struct ty_arch *arch,

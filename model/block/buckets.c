@@ -31,7 +31,8 @@ static void find_pieces(const struct ty_unit_ops *ops, struct ty_grad_unit *unit
     for (uint32_t part = unit->n_parts; part > 0; part--) {
         for (uint32_t i = ops->n; i > 0; i--) {
             const struct ty_unit_op *op = &ops->op[i - 1];
-            for (uint32_t k = op->n_weights; k > 0 && op->part == unit->part[part - 1]; k--) {
+            const bool here = op->part == unit->part[part - 1] && !op->frozen;
+            for (uint32_t k = op->n_weights; k > 0 && here; k--) {
                 const struct ty_weight *weight = &op->weights[k - 1];
                 const double beside = apart ? weight->beside : 0;
                 if (beside > 0) {
@@ -61,8 +62,21 @@ void ty_grads_make(struct ty_grads *grads, const struct ty_units *units,
         find_parts(ops, unit);
         find_pieces(ops, unit, ty_layout_gathers_modules(layout));
         unit->experts = ty_layout_experts_apart(layout) ? ty_unit_experts(ops) : 0;
-        unit->params = ty_unit_params(ops);
+        unit->params = ty_unit_trained_params(ops);
+        const double weight_B = ty_memory_weight_bytes(layout);
+        unit->gathered = unit->params + ty_unit_frozen_bytes(ops, false) / weight_B;
+        unit->gathered_experts =
+            unit->experts +
+            (ty_layout_experts_apart(layout) ? ty_unit_frozen_bytes(ops, true) / weight_B : 0);
     }
+}
+
+double ty_grads_gathered(const struct ty_grad_unit *unit, const struct ty_layout *layout,
+                         enum ty_comm_group group)
+{
+    const double params = group == TY_GROUP_EXPERT_DATA ? unit->gathered_experts
+                                                        : unit->gathered - unit->gathered_experts;
+    return adds_up(layout, group) ? params : 0;
 }
 
 double ty_grads_shared(const struct ty_grad_unit *unit, const struct ty_layout *layout,
@@ -155,25 +169,27 @@ struct stages {
     uint32_t n;
 };
 
-static double shared(const struct stages *s, uint32_t stage, uint32_t i)
+typedef double params_fn(const struct ty_grad_unit *unit, const struct ty_layout *layout,
+                         enum ty_comm_group group);
+
+static double both(const struct stages *s, uint32_t stage, uint32_t i, params_fn *params)
 {
     const struct ty_grad_unit *unit = &s->grads->kind[s->stage[stage].unit[i]];
-    return ty_grads_shared(unit, s->layout, TY_GROUP_DATA) +
-           ty_grads_shared(unit, s->layout, TY_GROUP_EXPERT_DATA);
+    return params(unit, s->layout, TY_GROUP_DATA) + params(unit, s->layout, TY_GROUP_EXPERT_DATA);
 }
 
 /* Most parameters in `window` neighbouring units of one of the stages; 0: in all units of all. */
-static double most_params(const struct stages *s, uint32_t window)
+static double most_params(const struct stages *s, uint32_t window, params_fn *params)
 {
     double most = 0, all = 0;
     for (uint32_t v = 0; v < s->n; v++) {
         for (uint32_t i = 0; i < s->stage[v].n_units; i++) {
             double sum = 0;
             for (uint32_t k = i; k < s->stage[v].n_units && k - i < window; k++) {
-                sum += shared(s, v, k);
+                sum += both(s, v, k, params);
             }
             most = sum > most ? sum : most;
-            all += shared(s, v, i);
+            all += both(s, v, i, params);
         }
     }
     return window == 0 ? all : most;
@@ -196,7 +212,8 @@ static double most_modules(const struct stages *s)
         }
     }
     const double ahead = f->gather_prefetch > 0 ? f->gather_live : 0;
-    return fmin(most_params(s, 0), fmax(ahead, f->gather_reuse) + largest + persistent);
+    return fmin(most_params(s, 0, ty_grads_gathered),
+                fmax(ahead, f->gather_reuse) + largest + persistent);
 }
 
 /* Parameters of the second largest stage: one is added up while the one before it, another, is
@@ -206,7 +223,7 @@ static double second_params(const struct stages *s)
     double most = 0, second = 0;
     for (uint32_t v = 0; v < s->n; v++) {
         const struct stages one = {s->grads, s->layout, &s->stage[v], 1};
-        const double params = most_params(&one, 0);
+        const double params = most_params(&one, 0, ty_grads_shared);
         second = fmax(second, fmin(params, most));
         most = fmax(most, params);
     }
@@ -269,10 +286,11 @@ struct ty_whole ty_grads_whole(const struct ty_grads *grads, const struct ty_lay
     const bool in_place = adds && ty_memory_added_bytes(layout) == ty_memory_grad_bytes(layout);
     const bool modules = ty_layout_gathers_modules(layout) && window > 0 && !whole_chunks &&
                          layout->home.parameters == TY_HOME_GPU;
-    struct ty_whole whole = {.gathered = modules   ? most_modules(&stages)
-                                         : gathers ? most_params(&stages, window)
-                                                   : 0,
-                             .added = chunk && adds ? most_params(&stages, UINT32_MAX) : 0};
+    struct ty_whole whole = {
+        .gathered = modules   ? most_modules(&stages)
+                    : gathers ? most_params(&stages, window, ty_grads_gathered)
+                              : 0,
+        .added = chunk && adds ? most_params(&stages, UINT32_MAX, ty_grads_shared) : 0};
     find_neighbours(&stages, in_place, &whole);
     if (layout->zero == 2 && whole.added > 0) {
         whole.reduced = fmax(whole.reduced, second_params(&stages));

@@ -32,6 +32,7 @@ struct ty_grad_unit {
     enum ty_part part[2]; /* [n_parts] in forward order */
     uint32_t n_parts;
     double params, experts; /* of it: those of experts that other ranks have than have the rest */
+    double gathered, gathered_experts; /* the same of all weights, frozen ones by their bytes */
 };
 
 /* Of all units of a model. */
@@ -45,6 +46,10 @@ void ty_grads_make(struct ty_grads *grads, const struct ty_units *units,
  * rank has them alone. */
 double ty_grads_shared(const struct ty_grad_unit *unit, const struct ty_layout *layout,
                        enum ty_comm_group group);
+
+/* The same of what is gathered: trained ones and, by their bytes, frozen ones. */
+double ty_grads_gathered(const struct ty_grad_unit *unit, const struct ty_layout *layout,
+                         enum ty_comm_group group);
 
 /* The units of a virtual stage, in forward order: kinds, enum ty_unit_kind. */
 struct ty_grad_stage {

@@ -62,7 +62,10 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     ty_block_keep(b, made, made, name->up, read);
     ty_block_keep_of(b, made, activation, made, name->silu, unfused ? inner : 0);
     ty_block_keep_of(b, made, activation, used, gate ? name->product : name->activation,
-                     remade ? 0 : elements * ty_block_operand_bytes(b));
+                     remade ? 0
+                            : ty_block_kept_input(b, &b->out->op[used],
+                                                  name == &of_shared ? TY_TARGET_DOWN : 0, elements,
+                                                  elements * ty_block_operand_bytes(b)));
 }
 
 /* ---- shared experts ---- */
@@ -158,6 +161,7 @@ static void router(struct ty_block_maker *b, uint8_t role)
                narrow = ty_dtype_is_narrow(b->arch->dtype);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_MOE, "router", "router backward", "router wgrad");
+    op->frozen = ty_arch_freezes(b->arch, TY_FREEZE_ROUTER);
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
                                             .dtype = narrow ? TY_DTYPE_BF16 : b->arch->dtype,
                                             .variant = TY_ANY_KERNEL,
@@ -306,8 +310,10 @@ static void rows_of(const struct ty_block_maker *b, uint32_t permute, uint32_t e
     const double row = ty_block_row_bytes(b, false), rows = row * b->shard.expert_rows;
     const bool late = !b->layout->framework.scale_activation;
     const uint32_t first = b->out->n_saved;
-    ty_block_keep(b, permute, experts, "rows of the experts",
-                  b->shard.expert_rows * b->arch->hidden * ty_block_operand_bytes(b));
+    ty_block_keep(
+        b, permute, experts, "rows of the experts",
+        ty_block_kept_input(b, &b->out->op[experts], 0, 0,
+                            b->shard.expert_rows * b->arch->hidden * ty_block_operand_bytes(b)));
     ty_block_keep(b, experts, unpermute, "outputs of the experts", late ? rows : 0);
     follow_routing(b, first, 1);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MOE, "gradients of rows that leave",

@@ -80,7 +80,9 @@ static void cast_fp4(const struct ty_block_maker *b, struct ty_unit_op *op, doub
 {
     cast(b, op, TY_CAST_AMAX, in, out);
     cast(b, op, TY_CAST_QUANTIZE, in, out);
-    cast(b, op, TY_CAST_HADAMARD, in, out);
+    if (!op->frozen) { /* weight gradients alone sum along columns */
+        cast(b, op, TY_CAST_HADAMARD, in, out);
+    }
 }
 
 void ty_block_fp8_weights(const struct ty_block_maker *b, struct ty_unit_op *op, double weights)
@@ -108,7 +110,7 @@ void ty_block_fp8(const struct ty_block_maker *b, struct ty_unit_op *op, double 
         if (b->layout->framework.fp8_recipe == TY_FP8_CURRENT) {
             cast(b, op, TY_CAST_AMAX, in, out);
         }
-        cast(b, op, one_copy(b) ? TY_CAST_QUANTIZE : TY_CAST_BOTH, in, out);
+        cast(b, op, one_copy(b) || op->frozen ? TY_CAST_QUANTIZE : TY_CAST_BOTH, in, out);
     }
     ty_block_fp8_weights(b, op, weights);
 }

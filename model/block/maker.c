@@ -11,6 +11,7 @@ struct ty_unit_op *ty_block_op(struct ty_block_maker *b, enum ty_part part, cons
     struct ty_unit_op *op = &b->out->op[b->out->n++];
     *op = (struct ty_unit_op){
         .name = name, .backward = backward, .weight = weight, .part = part, .n_reduces = 1};
+    op->frozen = ty_block_freezes(b, part);
     return op;
 }
 
@@ -120,7 +121,7 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
                          const struct ty_unit_op *op, const char *name)
 {
     double most = 0;
-    for (uint32_t i = 0; i < op->n_weights; i++) {
+    for (uint32_t i = 0; i < op->n_weights && !op->frozen; i++) {
         most = fmax(most, op->weights[i].params);
     }
     ty_block_need(b, life, op->part, name, b->layout->zero < 2 ? 2 * most : 0);

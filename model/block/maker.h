@@ -33,6 +33,19 @@ void ty_block_weight(struct ty_unit_op *op, const char *name, double params);
 void ty_block_beside(struct ty_unit_op *op, double params);
 void ty_block_whole_weight(struct ty_unit_op *op, const char *name, double params);
 
+/* ---- adapters.c ---- */
+
+/* Whether weights of a part are frozen. */
+bool ty_block_freezes(const struct ty_block_maker *b, enum ty_part part);
+/* What an operator keeps of the input of matrices for their weight gradients: `bytes`, of frozen
+ * ones nothing, unless an adapter reads as many elements. */
+double ty_block_kept_input(const struct ty_block_maker *b, const struct ty_unit_op *op,
+                           uint32_t targets, double elements, double bytes);
+/* Whether some matrix of an operator has an adapter. */
+bool ty_block_is_adapted(const struct ty_block_maker *b, const struct ty_unit_op *op);
+/* Adapters into a finished list, and what frozen weights leave out of it. */
+void ty_block_adapt(struct ty_block_maker *b);
+
 /* ---- fp8.c ---- */
 
 /* Type of the products of a unit: fp8 or NVFP4 in layers only, but for those that stay wide;

@@ -76,6 +76,11 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
     };
 }
 
+double ty_memory_frozen(const struct ty_layout *layout, double bytes, double experts)
+{
+    return layout->zero >= 3 ? ty_layout_shard(layout, bytes, experts) : bytes;
+}
+
 /* ---- next to the GPU ---- */
 
 static struct ty_state_bytes *tier_of(struct ty_away_bytes *away, int home)

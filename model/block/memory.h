@@ -21,6 +21,9 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
 struct ty_away_bytes {
     struct ty_state_bytes host, nvme;
 };
+/* Bytes of frozen weights that a rank keeps of so many, `experts` of them of experts. */
+double ty_memory_frozen(const struct ty_layout *layout, double bytes, double experts);
+
 struct ty_away_bytes ty_memory_offloaded(const struct ty_layout *layout, double params,
                                          double experts);
 

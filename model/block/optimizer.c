@@ -149,7 +149,7 @@ static void add_op(struct ty_muon *muon, const struct ty_gpu *gpu, const struct 
     const uint32_t ranks = op->expert ? layout->expert_tensor : layout->tensor;
     const bool cut = op->column || op->row || op->expert;
     bool by_out = !op->row && !op->expert;
-    for (uint32_t k = op->n_weights > 0 ? op->n_kernels : 0; k > 0; k--) {
+    for (uint32_t k = op->n_weights > 0 && !op->frozen ? op->n_kernels : 0; k > 0; k--) {
         const struct ty_kernel *kernel = &op->kernel[k - 1];
         const struct ty_grouped *g = &kernel->grouped;
         struct matrices x = {count,  kernel->matmul.in, kernel->matmul.out, cut ? ranks : 1,
@@ -174,7 +174,7 @@ struct ty_muon ty_muon_of(const struct ty_gpu *gpu, const struct ty_layout *layo
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS && ty_optimizer_of(layout)->matrices; u++) {
         const struct ty_unit_ops *unit = &units->kind[u];
         if (ty_unit_is_end(u)) {
-            ends += count[u] * ty_unit_params(unit);
+            ends += count[u] * ty_unit_trained_params(unit);
             continue;
         }
         for (uint32_t i = 0; i < unit->n && count[u] > 0; i++) {

@@ -4,7 +4,8 @@
 #include "model/block/block.h"
 
 enum which {
-    ALL,
+    ALL,     /* frozen or not; */
+    TRAINED, /* of those that are trained, all, */
     EXPERTS,
     WHOLE /* on all tensor ranks, but for norms of hidden states */
 };
@@ -14,9 +15,10 @@ static double sum_weights(const struct ty_unit_ops *unit, enum which which)
     double sum = 0;
     for (uint32_t i = 0; i < unit->n; i++) {
         const struct ty_unit_op *op = &unit->op[i];
-        for (uint32_t k = 0; k < op->n_weights; k++) {
-            const bool counts =
-                which == ALL || (which == EXPERTS ? op->expert : op->weights[k].whole);
+        for (uint32_t k = 0; k < op->n_weights && (which == ALL || !op->frozen); k++) {
+            const bool counts = which == EXPERTS ? op->expert
+                                : which == WHOLE ? op->weights[k].whole
+                                                 : true;
             sum += counts ? op->weights[k].params : 0;
         }
     }
@@ -28,20 +30,43 @@ double ty_unit_params(const struct ty_unit_ops *unit)
     return sum_weights(unit, ALL);
 }
 
+double ty_unit_trained_params(const struct ty_unit_ops *unit)
+{
+    return sum_weights(unit, TRAINED);
+}
+
 double ty_unit_experts(const struct ty_unit_ops *unit)
 {
     return sum_weights(unit, EXPERTS);
+}
+
+double ty_unit_frozen_bytes(const struct ty_unit_ops *unit, bool experts)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < unit->n; i++) {
+        const struct ty_unit_op *op = &unit->op[i];
+        for (uint32_t k = 0; k < op->n_weights && op->frozen && (op->expert || !experts); k++) {
+            sum += op->weights[k].params * op->stored_B;
+        }
+    }
+    return sum;
+}
+
+double ty_op_active_params(const struct ty_unit_op *op, const struct ty_arch *arch)
+{
+    const double share = op->expert ? (double)arch->experts_per_token / arch->experts : 1;
+    double sum = 0;
+    for (uint32_t k = 0; k < op->n_weights; k++) {
+        sum += share * op->weights[k].params;
+    }
+    return sum;
 }
 
 double ty_unit_active_params(const struct ty_unit_ops *unit, const struct ty_arch *arch)
 {
     double sum = 0;
     for (uint32_t i = 0; i < unit->n; i++) {
-        const struct ty_unit_op *op = &unit->op[i];
-        const double share = op->expert ? (double)arch->experts_per_token / arch->experts : 1;
-        for (uint32_t k = 0; k < op->n_weights; k++) {
-            sum += share * op->weights[k].params;
-        }
+        sum += ty_op_active_params(&unit->op[i], arch);
     }
     return sum;
 }
@@ -119,18 +144,37 @@ static double norms(const struct ty_arch *arch, const uint32_t count[TY_N_UNIT_K
         n += of > 0 ? (double)of * ty_arch_layer_norms(arch, ty_kind_first(arch, TY_UNIT_LAYER + k))
                     : 0;
     }
-    return arch->norm_kind == TY_NORM_LAYER_PLAIN ? 0 : n * arch->hidden;
+    return arch->norm_kind == TY_NORM_LAYER_PLAIN || ty_arch_freezes(arch, TY_FREEZE_NORM)
+               ? 0
+               : n * arch->hidden;
 }
 
 struct ty_stage_params ty_count_params(const struct ty_units *units, const struct ty_arch *arch,
                                        const uint32_t count[TY_N_UNIT_KINDS])
 {
-    double ends = 0;
+    struct ty_stage_params sum = {.all = sum_stage(units, count, TRAINED),
+                                  .experts = sum_stage(units, count, EXPERTS),
+                                  .whole = sum_stage(units, count, WHOLE) + norms(arch, count)};
+    sum.frozen = sum_stage(units, count, ALL) - sum.all;
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        ends += ty_unit_is_end(k) ? count[k] * ty_unit_params(&units->kind[k]) : 0;
+        const struct ty_unit_ops *unit = &units->kind[k];
+        sum.ends += ty_unit_is_end(k) ? count[k] * ty_unit_trained_params(unit) : 0;
+        sum.frozen_B += count[k] * ty_unit_frozen_bytes(unit, false);
+        sum.frozen_experts_B += count[k] * ty_unit_frozen_bytes(unit, true);
     }
-    return (struct ty_stage_params){sum_stage(units, count, ALL), sum_stage(units, count, EXPERTS),
-                                    sum_stage(units, count, WHOLE) + norms(arch, count), ends};
+    return sum;
+}
+
+void ty_stage_params_add(struct ty_stage_params *sum, const struct ty_stage_params *other,
+                         double times)
+{
+    sum->all += times * other->all;
+    sum->experts += times * other->experts;
+    sum->whole += times * other->whole;
+    sum->ends += times * other->ends;
+    sum->frozen += times * other->frozen;
+    sum->frozen_B += times * other->frozen_B;
+    sum->frozen_experts_B += times * other->frozen_experts_B;
 }
 
 struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,

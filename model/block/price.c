@@ -75,10 +75,16 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
         if ((op->again >> i & 1u) != 0) {
             cost.recompute = ty_cost_plus(cost.recompute, forward);
         }
-        cost.dgrad = ty_cost_plus(cost.dgrad, in_step(gpu, kernel, TY_DGRAD));
-        if (ty_kernel_is_product(kernel)) {
+        const bool product = ty_kernel_is_product(kernel);
+        if (!product || !op->lowest) {
+            cost.dgrad = ty_cost_plus(cost.dgrad, in_step(gpu, kernel, TY_DGRAD));
+        }
+        if (product && !op->frozen) {
             cost.wgrad = ty_cost_plus(cost.wgrad, weight_gradient(kernel, layout, gpu));
         }
+    }
+    if (!ty_op_has_backward(op)) {
+        cost.dgrad = cost.wgrad = cost.recompute = (struct ty_cost){0, 0};
     }
     cost.input = cost.dgrad;
     cost.weight = cost.wgrad;

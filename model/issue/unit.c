@@ -452,6 +452,9 @@ static void whole_op(struct ty_issuer *is, uint32_t i)
 static void backward_op(struct ty_issuer *is, uint32_t i)
 {
     const struct ty_unit_op *op = op_at(is, i);
+    if (!ty_op_has_backward(op)) {
+        return;
+    }
     const bool experts =
         op->expert && is->layout->expert > 1 && is->layout->framework.overlap_dispatch;
     const bool delays = is->woven ? !op->first : experts;
@@ -462,7 +465,7 @@ static void backward_op(struct ty_issuer *is, uint32_t i)
 static void input_op(struct ty_issuer *is, uint32_t i)
 {
     const struct ty_unit_op *op = op_at(is, i);
-    if (op->first) {
+    if (op->first || !ty_op_has_backward(op)) {
         return;
     }
     const bool rows = pass_by(is, op);
@@ -496,7 +499,7 @@ static void recompute(struct ty_issuer *is, enum ty_part part)
 {
     const struct ty_unit_ops *ops = is->ops;
     for (uint32_t i = 0; i < ops->n && part == ops->op[ops->n - 1].part; i++) {
-        if (ops->op[i].again != 0) {
+        if (ops->op[i].again != 0 && ty_op_has_backward(&ops->op[i])) {
             again_op(is, i);
         }
     }

@@ -512,6 +512,12 @@ static struct traffic residual(const struct ty_gpu *gpu, const struct ty_kernel 
                             1};
 }
 
+/* A tensor times a number, or some of it dropped: with the mask, which is written or read. */
+static struct traffic scale(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e)
+{
+    return (struct traffic){2 * e + (kernel->dropout ? 1 : 0), gpu->add_efficiency, 2 * e, 1, 1};
+}
+
 /* Queries and keys are read and written, forward and backward. */
 static struct traffic rotary(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e)
 {
@@ -620,6 +626,8 @@ static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kerne
         return norm(gpu, kernel, e, backward);
     case TY_OPERATOR_RESIDUAL:
         return residual(gpu, kernel, e, backward);
+    case TY_OPERATOR_SCALE:
+        return scale(gpu, kernel, e);
     case TY_OPERATOR_ROTARY:
         return rotary(gpu, kernel, e);
     case TY_OPERATOR_ACTIVATION:

@@ -24,6 +24,7 @@
     X(CONVOLUTION, "convolution")                                                                  \
     X(ROTARY, "rotary")                                                                            \
     X(RESIDUAL, "residual")                                                                        \
+    X(SCALE, "scale")                                                                              \
     X(MERGE, "merge")                                                                              \
     X(PERMUTE, "permute")                                                                          \
     X(UNPERMUTE, "unpermute")                                                                      \

@@ -541,7 +541,7 @@ static bool has_input_part(const struct ty_lowering *l, const struct ty_vstage *
     for (uint32_t u = 0; u < v->n_units; u++) {
         const struct ty_unit_ops *ops = &l->prices->units->kind[v->units[u].kind];
         for (uint32_t i = 0; i < ops->n; i++) {
-            if (!ops->op[i].first) {
+            if (!ops->op[i].first && ty_op_has_backward(&ops->op[i])) {
                 return true;
             }
         }

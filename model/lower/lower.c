@@ -97,6 +97,7 @@ static void lower_meets(struct ty_lowering *l)
     /* a tied embedding, and one that predicts further tokens, has two homes where first and last
      * stage sit on different ranks */
     if ((l->in->arch->tied || l->in->arch->mtp > 0) && l->shape.p > 1 &&
+        !ty_arch_freezes(l->in->arch, TY_FREEZE_EMBEDDING) &&
         l->sched->placement == TY_PLACE_LOOPED) {
         l->links.tied_meet = index16(ty_build_meet(
             &l->b,
@@ -452,6 +453,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     const struct ty_layout *layout = l->in->layout;
     const struct ty_arch *arch = l->in->arch;
     const uint32_t stages = ty_sched_stages(&l->shape);
+    struct ty_stage_params sum = {.all = 0};
     uint32_t own[TY_N_UNIT_KINDS];
     plan->chunk = ty_arena_array(l->arena, struct ty_layers, ty_lower_n_vstages(l));
     if (plan->chunk == NULL) {
@@ -464,16 +466,18 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
             plan->n_layers += layers.count;
             const struct ty_stage_params params = ty_stage_params(
                 l->prices->units, arch, &layers, k % stages == 0, k % stages == stages - 1);
-            plan->params += params.all;
-            plan->experts += params.experts;
-            plan->whole += params.whole;
-            plan->ends += params.ends;
+            ty_stage_params_add(&sum, &params, 1);
             ty_stage_count(arch, &layers, k % stages == 0, k % stages == stages - 1, own);
             for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
                 plan->count[u] += own[u];
             }
         }
     }
+    plan->params = sum.all;
+    plan->experts = sum.experts;
+    plan->whole = sum.whole;
+    plan->ends = sum.ends;
+    plan->frozen = sum.frozen;
     /* the copies of two-way schedules are stages of their own and counted already */
     plan->weight_copies = l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
                               ? 1
@@ -485,6 +489,9 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     plan->away = ty_memory_offloaded(layout, plan->params, plan->experts);
     plan->states.weights *= plan->weight_copies;
     plan->expert_states.weights *= plan->weight_copies;
+    plan->states.weights += ty_memory_frozen(layout, sum.frozen_B, sum.frozen_experts_B);
+    plan->expert_states.weights +=
+        ty_memory_frozen(layout, sum.frozen_experts_B, sum.frozen_experts_B);
     return 0;
 }
 

@@ -80,10 +80,11 @@ struct ty_stage_plan {
     struct ty_layers *chunk;      /* [n_chunks]: layers of each virtual stage it holds */
     uint32_t n_chunks, n_layers;
     uint32_t weight_copies;          /* of which it keeps, for schedules that do not flush */
-    double params;                   /* per rank, before data-parallel sharding */
+    double params;                   /* trained, per rank, before data-parallel sharding */
     double experts;                  /* of these, parameters of experts, */
     double whole;                    /* those that every tensor rank has, */
     double ends;                     /* and those of embedding and head */
+    double frozen;                   /* parameters beside these that are not trained */
     uint32_t count[TY_N_UNIT_KINDS]; /* its units */
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
     double buffers_B;

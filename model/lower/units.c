@@ -46,14 +46,18 @@ static void bucket_of(void *arg, uint32_t unit, uint32_t part, enum ty_comm_grou
 static uint16_t share(struct ty_lowering *l, struct ty_unit *unit, uint32_t part,
                       enum ty_comm_group group)
 {
-    const double params = ty_grads_shared(&l->prices->grads.kind[unit->kind], l->in->layout, group);
+    const struct ty_grad_unit *grads = &l->prices->grads.kind[unit->kind];
+    const double params = ty_grads_gathered(grads, l->in->layout, group);
+    const double trained = ty_grads_shared(grads, l->in->layout, group);
     if (params <= 0) {
         return TY_NONE;
     }
     const struct ty_priced_comm whole =
         ty_price_gather(l->in->layout, group, TY_PHASE_FORWARD, params);
     const uint16_t gather = ty_lower_is_shared(l, group) ? ty_lower_group_kind(l, &whole) : TY_NONE;
-    close_bucket(l, &unit->part[part], group, params, unit->stays);
+    if (trained > 0) {
+        close_bucket(l, &unit->part[part], group, trained, unit->stays);
+    }
     return gather;
 }
 

@@ -49,7 +49,8 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     if (!ty_block_overlaps_products(b) || op->expert || !has_product(op)) {
         return;
     }
-    const bool gathers = replace(op, TY_BEFORE_FORWARD, TY_COLL_ALL_GATHER, &bytes);
+    const bool gathers = !(op->column && ty_block_is_adapted(b, op)) &&
+                         replace(op, TY_BEFORE_FORWARD, TY_COLL_ALL_GATHER, &bytes);
     const bool scatters = replace(op, TY_AFTER_FORWARD, TY_COLL_REDUCE_SCATTER, &bytes) &&
                           replace(op, TY_BEFORE_DGRAD, TY_COLL_ALL_GATHER, &bytes);
     if (gathers || scatters) {

@@ -25,14 +25,15 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const struct ty_op_comm gather = {
         .group = TY_GROUP_TENSOR, .coll = TY_COLL_ALL_GATHER, .bytes = ty_block_hidden_bytes(b)};
-    if (b->layout->tensor == 1 || !b->layout->sequence_parallel) {
+    if (b->layout->tensor == 1 || !b->layout->sequence_parallel || op->adapter) {
         return;
     }
     scatter_sums(&op->comms[TY_AFTER_DGRAD]);
     if (op->column && (op->joined & TY_JOINED_INPUT) == 0) {
         ty_block_column_comm(b, op, TY_BEFORE_FORWARD, TY_COLL_ALL_GATHER, 1);
     }
-    if (op->column && (op->joined & TY_JOINED_AGAIN) == 0 && b->layout->framework.regather_inputs) {
+    if (op->column && (op->joined & TY_JOINED_AGAIN) == 0 && !op->frozen &&
+        b->layout->framework.regather_inputs) {
         ty_block_column_comm(b, op, TY_BEFORE_WGRAD, TY_COLL_ALL_GATHER, 1);
     }
     if (op->row && (op->joined & TY_JOINED_RESULT) == 0) {

@@ -152,6 +152,7 @@ static int check_model(const struct ty_layout *layout, const struct ty_section *
          "a norm of all heads at once (model.qk_norm_kind)"},
         {arch->embedding_norm, "a norm of the embedding (model.embedding_norm)"},
         {arch->head_bias, "a bias of the output matrix (model.head_bias)"},
+        {arch->frozen != 0, "frozen weights (model.frozen, model.lora)"},
         {arch->mtp > 0, "modules for further tokens (model.mtp)"},
         {ty_dtype_is_narrow(arch->dtype), "products in fp8 or nvfp4 (model.dtype)"},
         {layout->framework.expert_overlap, "passes over each other (framework.expert_overlap)"},
@@ -338,6 +339,14 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                          "model.block: serial",
                          ty_scheme_words[layout->tensor_scheme].name)
                    : mesh_check(layout, section, arch, gpus, err);
+    }
+    if (arch->lora.rank % t != 0) {
+        return ty_check_fail(section, "tensor", err,
+                             "%u does not divide model.lora.rank (%u), which tensor ranks share; "
+                             "try %u, or a rank of %u",
+                             (unsigned)t, (unsigned)arch->lora.rank,
+                             (unsigned)ty_check_divisor(arch->lora.rank, t),
+                             (unsigned)(arch->lora.rank / t + 1) * t);
     }
     const char *undivided = ty_tensor_undivided(arch, t, &of);
     if (undivided == NULL) {

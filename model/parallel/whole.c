@@ -35,6 +35,18 @@ struct model {
     uint32_t count[TY_N_UNIT_KINDS];
 };
 
+/* Of the model itself adapters are no part. */
+static void leave_adapters(struct ty_units *units)
+{
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        for (uint32_t i = 0; i < units->kind[k].n; i++) {
+            struct ty_unit_op *op = &units->kind[k].op[i];
+            op->n_kernels = op->adapter ? 0 : op->n_kernels;
+            op->n_weights = op->adapter ? 0 : op->n_weights;
+        }
+    }
+}
+
 /* NULL: no memory; to be freed. */
 static struct model *model_new(const struct ty_arch *arch, const struct ty_layout *like)
 {
@@ -44,6 +56,9 @@ static struct model *model_new(const struct ty_arch *arch, const struct ty_layou
         return NULL;
     }
     ty_units_make_whole(&m->units, arch, like);
+    if (like == NULL) {
+        leave_adapters(&m->units);
+    }
     if (like != NULL) {
         ty_model_count(arch, like, m->count);
     } else {
@@ -69,7 +84,8 @@ static double sum_of(const struct ty_arch *arch, const struct ty_layout *like, b
 static double layer_params(const struct model *m, const struct ty_arch *arch, bool ends)
 {
     const struct ty_layers all = {.count = arch->layers};
-    return ty_stage_params(&m->units, arch, &all, ends, ends).all;
+    const struct ty_stage_params sum = ty_stage_params(&m->units, arch, &all, ends, ends);
+    return sum.all + sum.frozen;
 }
 
 static double embedding_params(const struct model *m, const struct ty_arch *arch, bool unused)
@@ -116,6 +132,18 @@ double ty_arch_head_params(const struct ty_arch *arch)
 double ty_arch_params(const struct ty_arch *arch)
 {
     return sum_of(arch, NULL, true, layer_params);
+}
+
+static double trained_params(const struct model *m, const struct ty_arch *arch, bool unused)
+{
+    const struct ty_layers all = {.count = arch->layers};
+    (void)unused;
+    return ty_stage_params(&m->units, arch, &all, true, true).all;
+}
+
+double ty_arch_trained_params(const struct ty_arch *arch, const struct ty_layout *layout)
+{
+    return sum_of(arch, layout, false, trained_params);
 }
 
 double ty_arch_active_params(const struct ty_arch *arch, bool embedding)
@@ -181,7 +209,7 @@ enum counted {
 static double work(const struct ty_unit_op *op, uint32_t kernels, double tokens,
                    enum counted counted, bool causal)
 {
-    const bool products = !is_router(op) && (counted == ALL_WORK || op->weight == NULL);
+    const bool products = !is_router(op) && (counted == ALL_WORK || op->n_weights == 0);
     double sum = 0;
     for (uint32_t i = 0; i < op->n_kernels; i++) {
         const struct ty_kernel *kernel = &op->kernel[i];
@@ -201,14 +229,39 @@ static double work(const struct ty_unit_op *op, uint32_t kernels, double tokens,
 
 /* ---- the conventions ---- */
 
-/* What a token does in a forward of all units, by their operators. */
-static double forward_work(const struct model *m, enum counted counted, bool causal)
+/* Passes over an operator, of three, that frozen weights leave out. */
+static double left_out(const struct ty_unit_op *op)
 {
-    double sum = 0;
+    return op->n_weights == 0 ? (ty_op_has_backward(op) ? 0 : 2)
+                              : (op->frozen ? 1.0 : 0) + (op->lowest ? 1.0 : 0);
+}
+
+/* What a token does in the forward and both gradients of all units, by their operators. */
+static double passes_work(const struct model *m, enum counted counted, bool causal)
+{
+    double sum = 0, less = 0;
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         for (uint32_t i = 0; i < m->units.kind[k].n; i++) {
-            sum += m->count[k] * work(&m->units.kind[k].op[i], UINT32_MAX, m->units.shard.tokens,
-                                      counted, causal);
+            const struct ty_unit_op *op = &m->units.kind[k].op[i];
+            const double one =
+                m->count[k] * work(op, UINT32_MAX, m->units.shard.tokens, counted, causal);
+            sum += one;
+            less += one * left_out(op);
+        }
+    }
+    return 3 * sum - less;
+}
+
+/* The same by parameters: 2 a pass; of the input matrix as of the output matrix. */
+static double frozen_work(const struct model *m, const struct ty_arch *arch)
+{
+    const double matrix = (double)arch->vocabulary * arch->hidden;
+    double sum = ty_arch_freezes(arch, TY_FREEZE_EMBEDDING) ? 2 * matrix : 0;
+    sum += ty_arch_freezes(arch, TY_FREEZE_HEAD) ? 2 * matrix : 0;
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k <= TY_UNIT_MTP && arch->frozen != 0; k++) {
+        for (uint32_t i = 0; i < m->units.kind[k].n; i++) {
+            const struct ty_unit_op *op = &m->units.kind[k].op[i];
+            sum += 2.0 * m->count[k] * left_out(op) * ty_op_active_params(op, arch);
         }
     }
     return sum;
@@ -217,13 +270,13 @@ static double forward_work(const struct model *m, enum counted counted, bool cau
 static double model_work(const struct model *m, const struct ty_arch *arch, bool causal)
 {
     if (causal && ty_flops_by_work(arch)) {
-        return 3 * forward_work(m, ALL_WORK, true);
+        return passes_work(m, ALL_WORK, true);
     }
     double params = 2.0 * arch->vocabulary * arch->hidden;
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k <= TY_UNIT_MTP; k++) {
         params += m->count[k] * ty_unit_active_params(&m->units.kind[k], arch);
     }
-    return 6 * params + 3 * forward_work(m, WITHOUT_WEIGHTS, causal);
+    return 6 * params + passes_work(m, WITHOUT_WEIGHTS, causal) - frozen_work(m, arch);
 }
 
 double ty_flops_model(const struct ty_arch *arch, bool causal)
@@ -269,7 +322,7 @@ enum ty_flops_convention ty_flops_convention(const char *preset)
 static double all_products(const struct model *m, const struct ty_arch *arch, bool causal)
 {
     (void)arch;
-    return 3 * forward_work(m, ALL_WORK, causal);
+    return passes_work(m, ALL_WORK, causal);
 }
 
 /* A matrix that is both input and output is one of torch's embeddings, too: neither counts. */
@@ -279,7 +332,7 @@ static double without_embedding(const struct model *m, const struct ty_arch *arc
     for (enum ty_unit_kind k = TY_UNIT_EMBEDDING + 1; k < TY_N_UNIT_KINDS; k++) {
         params += m->count[k] * ty_unit_active_params(&m->units.kind[k], arch);
     }
-    return 6 * params + 3 * forward_work(m, WITHOUT_WEIGHTS, causal);
+    return 6 * params + passes_work(m, WITHOUT_WEIGHTS, causal) - frozen_work(m, arch);
 }
 
 double ty_flops_counted(const struct ty_arch *arch, enum ty_flops_convention convention,

@@ -9,6 +9,9 @@
  * `causal` counts half of the attention; and of models with experts, latent attention or modules
  * that predict further tokens matrix products instead of parameters, without the router's, as
  * Megatron-LM does and publications about them do (training.py, num_floating_point_operations).
+ * Adapters are no part of the model: neither their parameters nor their FLOPs count. Frozen
+ * weights count 2 less, for they have no weight gradient: 4 N + 12 L a d s with adapters;
+ * operators below all that is trained have no gradients at all and count their forward.
  * What recomputation repeats is counted in the same way, so that HFU is never below MFU: layers
  * that run again whole by their parameters, parts of them by their products.
  *
@@ -29,6 +32,8 @@ double ty_arch_layer_params(const struct ty_arch *arch); /* mean over layers */
 double ty_arch_embedding_params(const struct ty_arch *arch);
 double ty_arch_head_params(const struct ty_arch *arch);
 double ty_arch_params(const struct ty_arch *arch);
+/* Those that are not frozen, with adapters, which matrices that are one share. */
+double ty_arch_trained_params(const struct ty_arch *arch, const struct ty_layout *layout);
 /* Those that a token meets: of routed experts its own. With the input embedding or, unless that is
  * the output matrix as well, without: publications do either. */
 double ty_arch_active_params(const struct ty_arch *arch, bool embedding);

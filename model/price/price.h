@@ -28,7 +28,7 @@ enum ty_op_pass {
 /* Whether the weight gradient is a computation of its own, because a collective overlaps it. */
 static inline bool ty_op_splits_wgrad(const struct ty_unit_op *op)
 {
-    return op->column || op->pieces.n > 0;
+    return (op->column || op->pieces.n > 0) && !op->frozen;
 }
 /* Whether an operator runs in pieces in a pass. */
 bool ty_op_in_pieces(const struct ty_unit_op *op, enum ty_op_pass pass);

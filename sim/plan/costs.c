@@ -647,9 +647,7 @@ static struct ty_plan_stage *plan_stage(struct ty_plan_costs *costs, struct ty_p
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         const struct ty_stage_params *unit = &layer->unit[k].params;
         if (type->count[k] > 0) {
-            stage->params.all += type->count[k] * unit->all;
-            stage->params.experts += type->count[k] * unit->experts;
-            stage->params.whole += type->count[k] * unit->whole;
+            ty_stage_params_add(&stage->params, unit, type->count[k]);
             stage->cuts = stage->cuts || layer->unit[k].cuts;
         }
     }

@@ -104,8 +104,10 @@ static void find_kinds(struct problem *p)
 static double states_of(const struct ty_run *run, const struct ty_unit_ops *unit)
 {
     const struct ty_state_bytes x =
-        ty_memory_states(&run->config->layout, ty_unit_params(unit), ty_unit_experts(unit));
-    return x.weights * run->lowered.stage[0].weight_copies + x.grads + x.optimizer;
+        ty_memory_states(&run->config->layout, ty_unit_trained_params(unit), ty_unit_experts(unit));
+    return x.weights * run->lowered.stage[0].weight_copies + x.grads + x.optimizer +
+           ty_memory_frozen(&run->config->layout, ty_unit_frozen_bytes(unit, false),
+                            ty_unit_frozen_bytes(unit, true));
 }
 
 /* Notes seconds, their mean over a kind, and bytes of layers. */

@@ -71,15 +71,14 @@ static bool as_before(const struct bill *b, uint32_t r)
 static double holds(const struct bill *b, uint32_t r, const struct ty_plan_stage *const *stage)
 {
     const struct ty_plan_rank *rank = &b->look.order->rank[r];
-    double params = 0, experts = 0, ends = 0;
+    struct ty_stage_params all = {.all = 0};
     assert(rank->n_chunks > 0);
     for (uint32_t c = 0; c < rank->n_chunks; c++) {
-        params += stage[rank->stage[c]]->params.all;
-        experts += stage[rank->stage[c]]->params.experts;
-        ends += stage[rank->stage[c]]->params.ends;
+        ty_stage_params_add(&all, &stage[rank->stage[c]]->params, 1);
     }
-    const struct ty_state_bytes states = ty_memory_states(b->layout, params, experts);
-    return states.weights + states.grads + states.optimizer + ty_memory_ends(b->layout, ends) +
+    const struct ty_state_bytes states = ty_memory_states(b->layout, all.all, all.experts);
+    return states.weights + states.grads + states.optimizer + ty_memory_ends(b->layout, all.ends) +
+           ty_memory_frozen(b->layout, all.frozen_B, all.frozen_experts_B) +
            activations(b, &b->held[r], stage);
 }
 

@@ -184,6 +184,16 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                 (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
                 (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
                 c->cluster.preset != NULL ? c->cluster.preset : "");
+    if (c->arch.frozen != 0) {
+        const double trained = ty_arch_trained_params(&c->arch, &c->layout);
+        ty_text_add(t, "trained: %s parameters, %.2g %%",
+                    ty_words_count(trained, params, sizeof(params)),
+                    100 * trained / ty_arch_params(&c->arch));
+        if (c->arch.lora.rank > 0) {
+            ty_text_add(t, "; adapters of rank %u", (unsigned)c->arch.lora.rank);
+        }
+        ty_text_add(t, "\n");
+    }
     if (ty_arch_is_moe(&c->arch)) {
         char active[64];
         ty_text_add(t, "active for a token: %s parameters, %s without the input embedding\n",

@@ -37,6 +37,11 @@ static double parameters(const struct ty_figures *f)
     return ty_arch_params(&f->run->config->arch);
 }
 
+static double trained(const struct ty_figures *f)
+{
+    return ty_arch_trained_params(&f->run->config->arch, &f->run->config->layout);
+}
+
 static double active(const struct ty_figures *f)
 {
     return ty_arch_active_params(&f->run->config->arch, true);
@@ -259,6 +264,7 @@ const struct ty_figure_row ty_figure_table[] = {
     {NULL, NULL, UNIT(FACTOR, 0), .value = derate, .note = note_derate,
      TABLE(90, "in-situ derate")},
     {"parameters", "of the model", UNIT(COUNT, 0), .value = parameters, JSON},
+    {"parameters_trained", "those that are not frozen", UNIT(COUNT, 0), .value = trained, JSON},
     {"parameters_active", "those that a token meets: of routed experts its own", UNIT(COUNT, 0),
      .value = active, JSON},
     {"parameters_active_without_embedding",
