@@ -151,6 +151,9 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fp8_activations, "true",
          "model.dtype fp8: whether inputs of GEMMs are kept as they were cast, one byte an "
          "element; false: in 16 bit"),
+    ROW(fp8_activation_input, BOOL, .late = true, .fallback = "false",
+        .doc = "whether what SwiGLU of dense MLPs reads is kept in fp8 (Megatron-LM's "
+               "activation_func_fp8_input_store)"),
     FLAG(fp8_cache, "false",
          "framework.fp8_recipe: whether inputs of SwiGLU in experts are kept in fp8, too, and the "
          "output of attention once, in 12 bits, for its own backward and proj's (DeepSeek-V3)"),

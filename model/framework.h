@@ -137,9 +137,10 @@ struct ty_framework {
     int fp8_recipe;       /* enum ty_fp8_recipe */
     bool fp8_activations; /* inputs of products are kept as they were cast */
     bool fp8_cache;       /* so is what SwiGLU of experts read; attention's output is kept once */
-    bool fp8_weights;     /* weights are kept and gathered in fp8 */
-    bool fp8_attention;   /* so are queries, keys and values on the way into attention */
-    double norm_speed;    /* of fused norms over the GPU's norm_passes */
+    bool fp8_activation_input; /* and what SwiGLU of dense MLPs read */
+    bool fp8_weights;          /* weights are kept and gathered in fp8 */
+    bool fp8_attention;        /* so are queries, keys and values on the way into attention */
+    double norm_speed;         /* of fused norms over the GPU's norm_passes */
     bool fused_loss;    /* cross-entropy reads 16-bit logits and writes their gradient over them */
     bool parallel_loss; /* tensor ranks keep their columns of logits to themselves */
     bool buffered_logits;  /* the last stage keeps those of the micro-batch before */

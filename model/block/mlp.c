@@ -60,6 +60,23 @@ static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
     biases(b, op);
 }
 
+/* Whether gate and up are cast for the time until the backward, which takes a kernel each way. */
+static bool keeps_narrow(const struct ty_block_maker *b)
+{
+    return b->layout->framework.fp8_activation_input && is_gated(b->arch);
+}
+
+static void activate(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const double elements = b->shard.tokens * b->shard.ffn;
+    ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
+                         ty_activation_of(b->arch, &b->layout->framework), elements);
+    if (keeps_narrow(b)) {
+        ty_block_elementwise(b, op, TY_OPERATOR_CAST, TY_CAST_QUANTIZE, 2 * elements);
+        op->kernel[op->n_kernels - 1].gradients = 1;
+    }
+}
+
 /* Numbers of its operators, and of the kernel of the activation in its own. */
 struct places {
     uint32_t gate, up, activation, kernel, down;
@@ -72,8 +89,9 @@ static void tensors(const struct ty_block_maker *b, const struct places *at)
     const bool gate = is_gated(b->arch);
     const int kernel = ty_activation_of(b->arch, &b->layout->framework);
     const bool remade = kernel == TY_ACTIVATION_SWIGLU_REMADE;
-    ty_block_keep(b, at->gate, at->activation, "MLP gate", gate ? inner : 0);
-    ty_block_keep(b, at->up, at->activation, "MLP up", inner);
+    const double read = keeps_narrow(b) ? inner / e : inner; /* a byte, without scales */
+    ty_block_keep(b, at->gate, at->activation, "MLP gate", gate ? read : 0);
+    ty_block_keep(b, at->up, at->activation, "MLP up", read);
     ty_block_keep_of(b, at->activation, at->kernel, at->activation, "MLP silu(gate)",
                      kernel == TY_ACTIVATION_SWIGLU_UNFUSED ? inner : 0);
     ty_block_keep_of(
@@ -122,8 +140,7 @@ static void mlp_by_products(struct ty_block_maker *b, bool apart)
     const uint32_t first = b->out->n;
     wide_products(b, apart);
     struct ty_unit_op *op = ty_block_op(b, TY_PART_MLP, "activation", "activation backward", NULL);
-    ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
-                         ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
+    activate(b, op);
     for (uint32_t i = first; i < b->out->n; i++) {
         b->out->op[i].column = b->out->op[i].weight != NULL;
         b->out->op[i].recompute = TY_RECOMPUTE_FFN | TY_RECOMPUTE_MLP;
@@ -153,8 +170,7 @@ void ty_block_mlp(struct ty_block_maker *b)
     op->n_reduces = apart ? 2 : 1;
     ty_block_linear(b, op, h, apart ? wide : whole, op->n_reduces);
     const uint32_t activation = op->n_kernels, mlp = b->out->n - 1;
-    ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
-                         ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
+    activate(b, op);
     ty_block_linear(b, op, f, out, 1);
     weights(b, op);
     tensors(b, &(struct places){mlp, mlp, mlp, activation, mlp});

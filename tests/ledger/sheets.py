@@ -80,6 +80,14 @@ KNOWN = {
         "groups": {"GPU": shape("gpu"), "type": shape("model.dtype")},
         "notes": "fp8 with one current scale a tensor, or NVFP4 in all layers; flags as in each "
                  "configuration."},
+    "mlperf_llama2_70b_lora": {
+        **nvidia("preset: llama2-70b, attention: flash3, lora: {rank: 16, targets: [qkv, proj], "
+                 "dropout: 10 %, all_to_all: true}"),
+        "name": "mlperf LoRA", "time": SEEN, "machine": "4 to 1024 H100 and 8 to 128 B200",
+        "source": MLPERF.format("4.0 to 5.1"), "groups": {"GPU": shape("gpu"),
+                                                         "type": shape("model.dtype")},
+        "notes": "Rank, targets and dropout are the benchmark's rules; the fp8 recipe and inputs of "
+                 "SwiGLU in fp8 are guesses, no row says. Nothing was fitted."},
     "megatron_bridge_dense": {
         **nvidia("preset: llama3-70b, attention: flash3"), "name": "megatron-bridge 70B",
         "time": FITTED, "role": "cluster.mxfp8_speed", "machine": "32 and 64 H100, GB200, GB300",
