@@ -12,7 +12,7 @@
 #include "model/parallel/kinds.h"
 #include "tests/unit/suite.h"
 
-#define MODEL_KEYS_MAX 64u
+#define MODEL_KEYS_MAX 96u
 
 static inline double us(double seconds)
 {
