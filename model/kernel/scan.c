@@ -16,10 +16,10 @@
 
 #include "model/kernel/kernel_internal.h"
 
-/* Of the peak of products. TileLang's kernel of the outputs reaches 135 of 989 TFLOP/s on H800, and
- * those of mamba_ssm, in Triton, a 1.77th of that (tile-ai/tilelang, benchmark/mamba2; Wang et al.
- * 2025): operands are scaled by exponentials before each product. The others are taken to be alike:
- * a guess, 30 %. */
+/* Of the peak of GEMMs. TileLang's kernel of the outputs reaches 135 of 989 TFLOP/s on H800
+ * (tile-ai/tilelang, benchmark/mamba2): operands are scaled by exponentials before each GEMM. The
+ * Triton kernels of mamba_ssm are taken at a 1.77th of that, and the other scans alike: a guess,
+ * 30 %. */
 #define SCAN_RATE (135.0 / 989 / 1.77)
 /* Columns of values that a block of a sequential kernel has (flash-linear-attention: BV 64). */
 #define BLOCK_COLUMNS 64.0
