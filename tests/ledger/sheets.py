@@ -68,7 +68,8 @@ KNOWN = {
                  "of NVIDIA's are guesses, see the column `guessed`."},
     "mlperf_gpt3": {
         **nvidia("attention: flash3, tied: true"), "name": "mlperf GPT-3", "slow": True,
-        "time": SEEN, "machine": "512 to 3584 H100", "source": MLPERF.format("3.0"),
+        "time": FITTED, "role": "the attention kernel and SMs of sums, among what was possible then",
+        "machine": "512 to 3584 H100", "source": MLPERF.format("3.0"),
         "notes": "Buckets, ranks, weights in bf16 and sums of pieces by kernels as in the files of "
                  "v3.0 and v3.1; of multiprocessors Transformer Engine's default. No CUDA graphs "
                  "yet: launches and passes take what megatron-lm's do (guess), and attention what "
@@ -81,18 +82,19 @@ KNOWN = {
         "notes": "fp8 with one current scale a tensor, or NVFP4 in all layers; flags as in each "
                  "configuration."},
     "mlperf_llama2_70b_lora": {
-        **nvidia("preset: llama2-70b, attention: flash3, lora: {rank: 16, targets: [qkv, proj], "
-                 "dropout: 10 %, all_to_all: true}"),
-        "name": "mlperf LoRA", "time": SEEN, "machine": "4 to 1024 H100 and 8 to 128 B200",
+        **nvidia("preset: llama2-70b, attention: flash3"),
+        "name": "mlperf LoRA", "time": FITTED, "role": "the fp8 recipe, of two",
+        "machine": "4 to 1024 H100 and 8 to 128 B200",
         "source": MLPERF.format("4.0 to 5.1"), "groups": {"GPU": shape("gpu"),
                                                          "type": shape("model.dtype")},
-        "notes": "Rank, targets and dropout are the benchmark's rules; the fp8 recipe and inputs of "
-                 "SwiGLU in fp8 are guesses, no row says. Nothing was fitted."},
+        "notes": "Rank, targets and dropout are the benchmark's rules. The fp8 recipe, inputs of SwiGLU in "
+                 "fp8 and all_to_all are guesses, no row says; the first two were chosen with these "
+                 "rows in view."},
     "megatron_bridge_dense": {
         **nvidia("preset: llama3-70b, attention: flash3"), "name": "megatron-bridge 70B",
         "time": FITTED, "role": "cluster.mxfp8_speed", "machine": "32 and 64 H100, GB200, GB300",
         "source": BRIDGE, "groups": {"GPU": shape("gpu"), "type": shape("model.dtype")},
-        "left_out": "LoRA: no model here has adapters",
+        "left_out": "LoRA: its rows are those of MLPerf",
         "notes": "Llama 3 70B, trained and fine-tuned. Releases differ by 9 % in one layout."},
     "megatron_bridge_hybrid": {
         **nvidia("preset: nemotron-3-nano, attention: flash3"), "name": "megatron-bridge Nemotron",
@@ -105,7 +107,8 @@ KNOWN = {
                  "scripts/performance/configs/nemotronh."},
     "megatron_bridge_experts": {
         **nvidia("attention: flash3"), "name": "megatron-bridge 26, experts", "slow": True,
-        "time": SEEN, "machine": "64 and 256 H100, B200, B300, GB300", "source": BRIDGE,
+        "time": FITTED, "role": "cluster.gemm_sustained of GB300",
+        "machine": "64 and 256 H100, B200, B300, GB300", "source": BRIDGE,
         "groups": {"GPU": shape("gpu"), "model": shape("model.preset")},
         "notes": "Dispatcher, recomputation, graphs and fused products are those of the recipes of "
                  "its performance scripts, by release as far as known. One layout differs by 1.4 "
