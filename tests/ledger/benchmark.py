@@ -64,7 +64,7 @@ def row_of(binary, dataset, at, row, known):
             "gpus": int(job["cluster.nodes"]) * int(job.get("cluster.gpus_per_node", 8)),
             "sweep": f"{name}: {dataset.sweep(row)}", "layouts": int(dataset.layouts),
             "measured_s": f"{dataset.seconds(row):.6g}" if dataset.seconds(row) else "",
-            "peak_memory_gib": row.get("mem_gib") or row.get("mem_gb") or "",
+            "peak_memory_gib": row.get("measured_mem_gib") or row.get("mem_gib") or row.get("mem_gb") or "",
             "oom": "" if oom is None else int(oom), "power_w": row.get("power_w") or ""} | job
 
 
