@@ -202,7 +202,7 @@ def the_picture_of_the_guide_is_what_is_drawn(tool):
     command = next(line for line in guide.splitlines()
                    if line.startswith("trainyard diff") and "svg:docs/guides/diff.svg" in line)
     done = subprocess.run([tool.binary, *command.replace("svg:docs/guides/diff.svg", "svg:-").split()[1:]],
-                          capture_output=True, text=True, cwd=tool.picture.parents[1], check=False)
+                          capture_output=True, text=True, cwd=tool.picture.parents[2], check=False)
     assert done.returncode in (0, 1), done.stderr
     assert done.stdout == tool.picture.read_text(encoding="utf-8"), "draw docs/guides/diff.svg anew"
 

@@ -110,7 +110,7 @@ KNOWN = {
         "time": FITTED, "role": "cluster.gemm_sustained of GB300",
         "machine": "64 and 256 H100, B200, B300, GB300", "source": BRIDGE,
         "groups": {"GPU": shape("gpu"), "model": shape("model.preset")},
-        "notes": "Dispatcher, recomputation, graphs and fused products are those of the recipes of "
+        "notes": "Dispatcher, recomputation, graphs and fused GEMMs are those of the recipes of "
                  "its performance scripts, by release as far as known. One layout differs by 1.4 "
                  "and by 1.6 times between releases. gpt-oss in bf16 is 25 % too fast on all GPUs, "
                  "with experts over nodes more: not known why."},
