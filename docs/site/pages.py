@@ -44,7 +44,6 @@ PAGE = """<!DOCTYPE html>
 class Site:
     def __init__(self, program, top, out):
         self.program, self.docs, self.out = program, top / "docs", out
-        self.words = None  # what pages are made with: keeps the anchors of one
 
     def target(self, page, link):
         """Where a link of a page leads on the site; None: to nothing that the site has."""

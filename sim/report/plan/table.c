@@ -69,38 +69,36 @@ static void find_values(const struct ty_plan_answer *a, uint32_t key, struct val
 
 /* Appends the different values of a key in their order, "1, 2, 4"; of many numbers the first ones
  * and the last. Returns how many there are. */
-static uint32_t put_values(struct ty_text *t, const struct ty_plan_answer *a, uint32_t key)
+static uint32_t put_values(struct ty_text *t, const struct ty_plan_answer *a, uint32_t key,
+                           const struct values *values)
 {
-    struct values values;
     char value[TY_PLAN_VALUE];
-    find_values(a, key, &values);
-    const bool many = ty_plan_key_is_plain(key) && values.n > VALUES_SHOWN;
-    for (uint32_t i = 0; i < values.n; i++) {
+    const bool many = ty_plan_key_is_plain(key) && values->n > VALUES_SHOWN;
+    for (uint32_t i = 0; i < values->n; i++) {
         if (many && i == VALUES_SHOWN - 1) {
             ty_text_add(t, ", ...");
-            i = values.n - 1;
+            i = values->n - 1;
         }
         ty_text_add(t, "%s%s", i > 0 ? ", " : "",
-                    ty_plan_key_value(&a->result[values.of[i].result].space, values.of[i].point,
+                    ty_plan_key_value(&a->result[values->of[i].result].space, values->of[i].point,
                                       key, value));
     }
-    return values.n;
+    return values->n;
 }
 
 /* Appends those of the numbers or schedules that --over lists which no layout has: "; none has 3".
  * Returns how many. */
-static uint32_t put_unused(struct ty_text *t, const struct ty_plan_answer *a, uint32_t key)
+static uint32_t put_unused(struct ty_text *t, const struct ty_plan_answer *a, uint32_t key,
+                           const struct values *values)
 {
     const struct ty_plan_space *space = &a->result[0].space;
     const struct ty_plan_axis *axis = &space->axis[key];
     const bool known = ty_plan_key_is_plain(key) && key != TY_PLAN_SEQUENCE_PARALLEL;
-    struct values values;
     uint32_t n = 0;
-    find_values(a, key, &values);
-    for (uint32_t i = 0; i < axis->n && axis->searched && values.n < VALUES_MOST; i++) {
+    for (uint32_t i = 0; i < axis->n && axis->searched && values->n < VALUES_MOST; i++) {
         bool used = false;
-        for (uint32_t k = 0; k < values.n; k++) {
-            used = used || values.of[k].number == axis->value[i];
+        for (uint32_t k = 0; k < values->n; k++) {
+            used = used || values->of[k].number == axis->value[i];
         }
         if (!used && known) {
             ty_text_add(t, "%s%u", n++ == 0 ? "; none has " : ", ", (unsigned)axis->value[i]);
@@ -116,11 +114,13 @@ static void put_space(struct ty_text *t, const struct ty_plan_answer *a)
 {
     char name[TY_PLAN_VALUE];
     for (uint32_t i = 0; i < TY_PLAN_N_AXES; i++) {
+        struct values found;
         struct ty_text values = {.data = NULL};
         const bool every = i == TY_PLAN_ORDER && a->result[0].space.axis[i].n == 0;
         /* data follows from the others */
-        const bool varies = i != TY_PLAN_DATA && put_values(&values, a, i) > 1;
-        const bool unused = i < TY_PLAN_N_AXES && put_unused(&values, a, i) > 0;
+        find_values(a, i, &found);
+        const bool varies = i != TY_PLAN_DATA && put_values(&values, a, i, &found) > 1;
+        const bool unused = put_unused(&values, a, i, &found) > 0;
         if ((varies || unused) && !values.failed) {
             ty_text_add(t, "  %s", ty_plan_key_name(i, name));
             ty_text_pad(t, 28);
