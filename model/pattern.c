@@ -78,14 +78,19 @@ uint32_t ty_arch_blocks(const struct ty_arch *arch, uint32_t layer)
     return blocks_of(text, length);
 }
 
-uint32_t ty_arch_pattern_number(const struct ty_arch *arch, uint32_t layer)
+/* Which of the kinds of layers found so far has these blocks; their number: none. */
+static uint32_t number_of(const struct ty_arch *arch, uint32_t blocks)
 {
-    const uint32_t blocks = arch->n_patterns > 0 ? ty_arch_blocks(arch, layer) : 0;
     uint32_t i = 0;
     while (i < arch->n_patterns && arch->patterns[i] != blocks) {
         i++;
     }
     return i;
+}
+
+uint32_t ty_arch_pattern_number(const struct ty_arch *arch, uint32_t layer)
+{
+    return arch->n_patterns > 0 ? number_of(arch, ty_arch_blocks(arch, layer)) : 0;
 }
 
 bool ty_arch_has_block(const struct ty_arch *arch, uint32_t blocks)
@@ -138,7 +143,6 @@ static int find_patterns(struct ty_arch *arch, const struct ty_section *section,
     const char *text;
     for (uint32_t i = 0; (text = word(&arch->layer_pattern, i, &length)) != NULL; i++) {
         const char *why = wrong(text, length);
-        uint32_t number = 0;
         if (why != NULL) {
             return ty_check_fail(section, "layer_pattern", err,
                                  "layer %u (%.*s) %s; letters are M Mamba-2, G gated delta net, "
@@ -146,9 +150,7 @@ static int find_patterns(struct ty_arch *arch, const struct ty_section *section,
                                  (unsigned)i, (int)length, text, why);
         }
         const uint32_t blocks = blocks_of(text, length);
-        while (number < arch->n_patterns && arch->patterns[number] != blocks) {
-            number++;
-        }
+        const uint32_t number = number_of(arch, blocks);
         if (number == TY_LAYER_KINDS) {
             return ty_check_fail(section, "layer_pattern", err,
                                  "has more than %u kinds of layers; write fewer",
