@@ -20,6 +20,7 @@ struct ty_greedy_rank {
     uint32_t n_queued, n_weighed; /* I started, W started */
     bool asleep;
     double left; /* how long it still computes */
+    double free; /* when its last pass ends */
 };
 
 int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
@@ -76,14 +77,20 @@ static void set_when(struct ty_greedy *g, uint32_t rank, double time)
     }
 }
 
-static void begin(struct ty_greedy *g, struct ty_slots *out)
+/* No pass has started. */
+static void forget(struct ty_greedy *g, uint32_t m)
 {
-    const size_t n = (size_t)ty_sched_stages(&g->shape) * g->shape.m;
+    g->shape.m = m;
+    const size_t n = (size_t)ty_sched_stages(&g->shape) * m;
     for (size_t i = 0; i < n; i++) {
         g->end_f[i] = g->end_i[i] = HUGE_VAL;
     }
-    memset(g->moved, 0, g->per_rank * g->shape.p * sizeof(*g->moved));
     memset(g->rank, 0, g->shape.p * sizeof(*g->rank));
+}
+
+static void begin(struct ty_greedy *g, struct ty_slots *out)
+{
+    memset(g->moved, 0, g->per_rank * g->shape.p * sizeof(*g->moved));
     for (uint32_t node = 0; node < 2 * g->leaves; node++) {
         g->first[node] = HUGE_VAL;
         g->acts[node] = node - g->leaves; /* of leaves alone, until the ranks begin */
@@ -97,7 +104,7 @@ static void begin(struct ty_greedy *g, struct ty_slots *out)
 }
 
 /* When all that a pass needs has arrived at its rank; HUGE_VAL: not known yet. */
-static double arrival(const struct ty_greedy *g, uint32_t rank, const struct ty_slot *s)
+static inline double arrival(const struct ty_greedy *g, uint32_t rank, const struct ty_slot *s)
 {
     const uint32_t m = g->shape.m, last = ty_sched_stages(&g->shape) - 1;
     if (s->phase == TY_PHASE_WGRAD || (s->phase == TY_PHASE_FORWARD && s->stage == 0)) {
@@ -109,7 +116,7 @@ static double arrival(const struct ty_greedy *g, uint32_t rank, const struct ty_
     const bool forward = s->phase == TY_PHASE_FORWARD;
     const uint32_t from = forward ? s->stage - 1u : s->stage + 1u;
     const double end = (forward ? g->end_f : g->end_i)[(size_t)from * m + s->mb];
-    return g->owner[from] == rank ? end : end + g->times.edge;
+    return end + (g->times.edge > 0 && g->owner[from] != rank ? g->times.edge : 0);
 }
 
 /* Looks through the next pass of each kind of a rank, in the order given. Returns the place of the
@@ -172,8 +179,7 @@ static struct choice choose(const struct ty_greedy *g, const struct ty_rank_slot
     if (rank->next < order->n) {
         const struct ty_slot *head = &order->slot[rank->next];
         const double at = arrival(g, r, head);
-        const bool full =
-            head->phase == TY_PHASE_FORWARD && rank->held >= g->cap && !rules->as_given;
+        const bool full = head->phase == TY_PHASE_FORWARD && rank->held >= g->cap;
         if (at <= now + g->slack && !full) {
             return take(order, rank->next, at);
         }
@@ -223,7 +229,7 @@ static void notify(struct ty_greedy *g, uint32_t from, const struct ty_slot *s, 
 
 /* Starts a pass on a rank, of which all needs have arrived at `ready`; returns its end. */
 static double start(struct ty_greedy *g, uint32_t r, const struct ty_slot *s, double ready,
-                    double now, bool as_given, struct ty_rank_slots *out)
+                    double now, struct ty_rank_slots *out)
 {
     struct ty_greedy_rank *rank = &g->rank[r];
     const double takes = duration(g, s), end = (ready > now ? ready : now) + takes;
@@ -238,11 +244,9 @@ static double start(struct ty_greedy *g, uint32_t r, const struct ty_slot *s, do
         rank->n_weighed++;
     } else {
         g->end_i[key] = end;
-        if (!as_given) {
-            struct ty_slot *w = &g->queue[r * (g->per_rank / 2) + rank->n_queued++];
-            *w = *s;
-            w->phase = TY_PHASE_WGRAD;
-        }
+        struct ty_slot *w = &g->queue[r * (g->per_rank / 2) + rank->n_queued++];
+        *w = *s;
+        w->phase = TY_PHASE_WGRAD;
     }
     rank->asleep = false;
     set_when(g, r, end);
@@ -270,7 +274,7 @@ double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, ui
 {
     const double beyond = limit * (1 + 1e-9); /* far above the rounding of sums of durations */
     double makespan = 0;
-    greedy->shape.m = m;
+    forget(greedy, m);
     begin(greedy, out);
     while (greedy->first[1] < HUGE_VAL) {
         const double now = greedy->first[1];
@@ -281,8 +285,7 @@ double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, ui
             set_when(greedy, r, choice.wake);
             continue;
         }
-        const double end =
-            start(greedy, r, choice.slot, choice.ready, now, rules->as_given, &out->rank[r]);
+        const double end = start(greedy, r, choice.slot, choice.ready, now, &out->rank[r]);
         if (end + greedy->rank[r].left > beyond) {
             return HUGE_VAL;
         }
@@ -295,6 +298,47 @@ double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, ui
         if (out->rank[r].n != 3 * m * greedy->shape.v) {
             return HUGE_VAL;
         }
+    }
+    return makespan;
+}
+
+/* Runs the passes of a rank until one waits for another rank; whether any ran. */
+static bool follow(struct ty_greedy *g, const struct ty_rank_slots *order, uint32_t r)
+{
+    struct ty_greedy_rank *rank = &g->rank[r];
+    const uint32_t first = rank->next;
+    for (; rank->next < order->n; rank->next++) {
+        const struct ty_slot *s = &order->slot[rank->next];
+        const double ready = arrival(g, r, s);
+        if (ready == HUGE_VAL) {
+            break;
+        }
+        rank->free = (ready > rank->free ? ready : rank->free) + duration(g, s);
+        if (s->phase != TY_PHASE_WGRAD) {
+            double *end = s->phase == TY_PHASE_FORWARD ? g->end_f : g->end_i;
+            end[(size_t)s->stage * g->shape.m + s->mb] = rank->free;
+        }
+    }
+    return rank->next > first;
+}
+
+double ty_greedy_follow(struct ty_greedy *greedy, const struct ty_slots *order, uint32_t m)
+{
+    double makespan = 0;
+    forget(greedy, m);
+    /* forwards go up the ranks of a V and down again, so a sweep does the same */
+    for (bool ran = true; ran;) {
+        ran = false;
+        for (uint32_t i = 0; i < 2 * order->p; i++) {
+            const uint32_t r = i < order->p ? i : 2 * order->p - 1 - i;
+            ran |= follow(greedy, &order->rank[r], r);
+        }
+    }
+    for (uint32_t r = 0; r < order->p; r++) {
+        if (greedy->rank[r].next < order->rank[r].n) {
+            return HUGE_VAL;
+        }
+        makespan = fmax(makespan, greedy->rank[r].free);
     }
     return makespan;
 }

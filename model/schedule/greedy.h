@@ -20,7 +20,6 @@ enum ty_greedy_overtaking {
 struct ty_greedy_rules {
     enum ty_greedy_overtaking overtaking;
     double patience; /* a rank waits for a pass that can start within this share of tW */
-    bool as_given;   /* the order has its W; nothing is moved */
 };
 
 /* State of one play: columns by virtual stage and micro-batch, by rank, and by place in an order.
@@ -54,5 +53,8 @@ int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
  * wait. */
 double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, uint32_t m,
                       const struct ty_greedy_rules *rules, double limit, struct ty_slots *out);
+
+/* The makespan of an order that has its W, run as it stands; HUGE_VAL: some rank waits for ever. */
+double ty_greedy_follow(struct ty_greedy *greedy, const struct ty_slots *order, uint32_t m);
 
 #endif

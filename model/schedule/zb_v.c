@@ -118,7 +118,6 @@ static bool in_domain(const struct ty_sched_shape *shape, const struct ty_sched_
 static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
                     struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
 {
-    static const struct ty_greedy_rules given = {.as_given = true};
     static const struct ty_greedy_rules filled = {.overtaking = TY_OVERTAKE_NEVER};
     fill(shape, slots);
     if (in_domain(shape, times)) {
@@ -134,7 +133,7 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
         return rc;
     }
     fill(shape, &order);
-    const double by_rule = ty_greedy_play(&greedy, &order, shape->m, &given, HUGE_VAL, slots);
+    const double by_rule = ty_greedy_follow(&greedy, &order, shape->m);
     strip(&order);
     if (ty_greedy_play(&greedy, &order, shape->m, &filled, by_rule, slots) >= by_rule) {
         fill(shape, slots);

@@ -399,6 +399,43 @@ TEST(an_order_that_cannot_be_run_never_ends)
     ty_arena_release(&arena);
 }
 
+/* What a play wrote takes, run as it stands, what the play took: in sweeps over the ranks instead of
+ * in the order of time. */
+TEST(a_played_order_takes_the_same_when_it_is_followed)
+{
+    const struct ty_sched_shape shape = {6, 40, 2, 0, 1};
+    const struct ty_greedy_rules rules = {.overtaking = TY_OVERTAKE_NEVER};
+    for (int edge = 0; edge < 2; edge++) {
+        const struct ty_sched_times times = {
+            .forward = 3, .input = 4, .weight = 2.5, .overlap = -1, .edge = 0.7 * edge};
+        struct ty_arena arena = {0};
+        struct ty_slots order, out;
+        struct ty_greedy greedy;
+        ck_assert_int_eq(
+            ty_sched_slots(ty_sched_find("v-half"), &shape, &times, &order, &arena, &err), 0);
+        for (uint32_t r = 0; r < shape.p; r++) { /* without W */
+            struct ty_rank_slots *rank = &order.rank[r];
+            uint32_t n = 0;
+            for (uint32_t i = 0; i < rank->n; i++) {
+                if (rank->slot[i].phase != TY_PHASE_WGRAD) {
+                    rank->slot[n++] = rank->slot[i];
+                }
+            }
+            rank->n = n;
+        }
+        ck_assert_int_eq(ty_slots_init(&out, &shape, &arena, &err), 0);
+        ck_assert_int_eq(ty_greedy_init(&greedy, TY_PLACE_V, &shape, &times, 12, &arena, &err), 0);
+        const double takes = ty_greedy_play(&greedy, &order, shape.m, &rules, HUGE_VAL, &out);
+        ck_assert(takes < HUGE_VAL);
+        ck_assert_double_eq_tol(ty_greedy_follow(&greedy, &out, shape.m), takes, 1e-9 * takes);
+        const struct ty_slot first = out.rank[0].slot[0]; /* its last pass needs its first one */
+        out.rank[0].slot[0] = out.rank[0].slot[out.rank[0].n - 2];
+        out.rank[0].slot[out.rank[0].n - 2] = first;
+        ck_assert(isinf(ty_greedy_follow(&greedy, &out, shape.m)));
+        ty_arena_release(&arena);
+    }
+}
+
 /* Durations in any unit: what counts is their proportion. */
 TEST(searched_orders_do_not_depend_on_the_unit_of_time)
 {
