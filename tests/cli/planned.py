@@ -415,6 +415,18 @@ class Suite(Test):
         answer = json.loads(done.stdout)
         self.check("a search that ends early is not exact", done.returncode in (0, 1)
                    and answer["exact"] is False and answer["given"]["step_time_s"] > 0, done)
+        whole = json.loads(self.trainyard("plan", "run.yaml", *self.sets, "--stats", "json").stdout)
+        best = whole["rows"][0]["step_time_s"]
+        gaps = {}
+        for within in ("0.01", "0.03", "0.1", "100"):
+            found = json.loads(self.trainyard("plan", "run.yaml", *self.sets, "--within", within,
+                                              "--stats", "json").stdout)
+            if found.get("rows") and "gap" in found:
+                gaps[within] = found["gap"], 1 - best / found["rows"][0]["step_time_s"]
+        self.check("what the rest can gain is at most the gap", all(
+            real <= gap + 1e-12 and 0 <= gap < 1 for gap, real in gaps.values()), gaps)
+        self.check("a search that ended has no gap", found["exact"] and "gap" not in found
+                   and found["rows"] == whole["rows"], found)
         done = self.trainyard("plan", "run.yaml", *self.sets, "--within", "1e-9", "-j", "1")
         self.check("and shows the layout of the file", "\nyours " in done.stdout, done)
         done = self.trainyard("plan", "run.yaml", "--over", "layout.tensor=3,2,5", "--over",
@@ -474,7 +486,19 @@ schedule: {name: 1f1b}
         kept = kept["uneven"]["rows"][0]
         self.check("it keeps the margin", kept["step_time_s"] > row["step_time_s"]
                    and 1 - kept["peak_memory_bytes"] / kept["capacity_bytes"] >= margin, (kept, row))
-        said = self.trainyard(*words[:-2], "--uneven", 8, "--emit", "megatron").stdout
+        (self.folder / "meshes.yaml").write_text("""\
+cluster: {preset: dgx-a100-80g, nodes: 3, reserve: 60 GB}
+model: {preset: llama-7b, layers: 9}
+layout: {global_batch: 16, micro_batch: 2, zero: 0, sequence_parallel: false}
+""", encoding="utf-8")
+        words = ["plan", "meshes.yaml", "--meshes", 8, "--stats", "json", "--margin"]
+        mesh = json.loads(self.trainyard(*words, 0).stdout)["uneven"]["rows"][0]
+        margin = 1.005 - mesh["peak_memory_bytes"] / mesh["capacity_bytes"]
+        kept = json.loads(self.trainyard(*words, margin).stdout)["uneven"]["rows"][0]
+        self.check("meshes keep the margin, too", kept["step_time_s"] > mesh["step_time_s"]
+                   and 1 - kept["peak_memory_bytes"] / kept["capacity_bytes"] >= margin, (kept, mesh))
+        words = ["plan", "tight.yaml", "--over", "layout.recompute=none,full", "--margin", "0"]
+        said = self.trainyard(*words, "--uneven", 8, "--emit", "megatron").stdout
         self.check("in a stack's words, too", "layout.recompute_layers [" in said, said)
         wide = json.loads(self.trainyard("plan", "tight.yaml", "--uneven", 8, "--margin", "0",
                                          "--stats", "json").stdout)

@@ -399,8 +399,8 @@ TEST(an_order_that_cannot_be_run_never_ends)
     ty_arena_release(&arena);
 }
 
-/* What a play wrote takes, run as it stands, what the play took: in sweeps over the ranks instead of
- * in the order of time. */
+/* What a play wrote takes, run as it stands, what the play took: in sweeps over the ranks
+ * instead of in the order of time. */
 TEST(a_played_order_takes_the_same_when_it_is_followed)
 {
     const struct ty_sched_shape shape = {6, 40, 2, 0, 1};
