@@ -84,7 +84,8 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "constants of a cluster from step times on it"},
     {"import", "FORMAT FILE...", "a run file of the job one has; or what torch.profiler measured",
      CLI_TAKES_IMPORT,
-     "megatron|deepspeed|torchtitan|nemo|nanotron|neox|accelerate|huggingface|log|kineto",
+     "megatron|deepspeed|torchtitan|nemo|nanotron|neox|accelerate|axolotl|llamafactory|torchtune|"
+     "huggingface|log|kineto",
      CLI_LIST_MAX,
      "FORMAT is whose files these are. Scripts and configurations of a training job become a "
      "run "

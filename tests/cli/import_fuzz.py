@@ -14,7 +14,8 @@ import types
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 FORMS = {".sh": ["megatron", "deepspeed", "accelerate"], ".slurm": ["megatron", "deepspeed"],
-         ".yaml": ["megatron", "nemo", "nanotron", "neox", "accelerate"], ".py": ["nemo"],
+         ".yaml": ["megatron", "nemo", "nanotron", "neox", "accelerate", "axolotl",
+                   "llamafactory", "torchtune"], ".py": ["nemo"],
          ".toml": ["torchtitan"], ".json": ["huggingface", "deepspeed"]}
 # What may not happen while a file is read: no program, no code, no network, no file written.
 FORBIDDEN = ("os.system", "os.exec", "os.fork", "os.posix_spawn", "os.remove", "os.rename", "exec",

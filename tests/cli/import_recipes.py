@@ -200,8 +200,142 @@ AUTO = json.dumps({"zero_optimization": {"stage": 2, "reduce_bucket_size": "auto
                    "bf16": {"enabled": "auto"}, "train_batch_size": "auto",
                    "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto"})
 
+AXOLOTL = """base_model: meta-llama/Llama-3.1-70B
+adapter: qlora
+load_in_4bit: true
+lora_r: 32
+lora_alpha: 64
+lora_dropout: 0.05
+lora_target_linear: true
+sequence_len: 4096
+sample_packing: true
+micro_batch_size: 2
+gradient_accumulation_steps: 4
+optimizer: paged_adamw_8bit
+bf16: auto
+gradient_checkpointing: true
+flash_attention: true
+fsdp: [full_shard, auto_wrap]
+fsdp_config: {fsdp_sharding_strategy: SHARD_GRAD_OP, state_dict_type: FULL_STATE_DICT}
+warp_drive: 3
+"""
+FACTORY = """model_name_or_path: Qwen/Qwen2.5-7B-Instruct
+stage: sft
+finetuning_type: lora
+lora_rank: 16
+lora_target: q_proj,v_proj,down_proj
+additional_target: embed_tokens
+quantization_bit: 8
+deepspeed: examples/deepspeed/ds_z2_config.json
+cutoff_len: 1024
+packing: true
+gradient_accumulation_steps: 8
+bf16: true
+flash_attn: fa2
+warp_drive: 3
+"""
+TUNE = """# tune run --nproc_per_node 8 lora_finetune_distributed: on 8 GPUs
+model:
+  _component_: torchtune.models.llama3_1.lora_llama3_1_8b
+  lora_attn_modules: ['q_proj', 'v_proj', 'output_proj']
+  apply_lora_to_mlp: True
+  lora_rank: 16
+tokenizer: {_component_: torchtune.models.llama3.llama3_tokenizer, max_seq_len: 4096}
+dataset: {_component_: torchtune.datasets.alpaca_dataset, packed: True}
+batch_size: 2
+gradient_accumulation_steps: 4
+optimizer: {_component_: bitsandbytes.optim.PagedAdamW8bit, lr: 3e-4}
+compile: True
+dtype: bf16
+enable_activation_checkpointing: False
+warp_drive: 3
+"""
+PEFT = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "mistralai/Mistral-7B-v0.3",
+                   "r": 8, "lora_alpha": 16, "lora_dropout": 0.1, "modules_to_save": ["lm_head"],
+                   "target_modules": ["q_proj", "query", "v_proj"], "use_dora": True, "warp": 3})
+LORA = """def llama3_70b_peft_16gpu_h100_bf16_config(peft_scheme: str = "lora"):
+    cfg = _peft_common()
+    cfg.model = AutoBridge.from_hf_pretrained("meta-llama/Meta-Llama-3-70B")
+    cfg.mixed_precision = "bf16_mixed"
+    cfg.peft = default_peft_config(peft_scheme, dim=8, target_modules=["linear_fc1"])
+    cfg.peft.dim = 16
+    cfg.model.tensor_model_parallel_size = 4
+    cfg.train.global_batch_size = 32
+    cfg.train.micro_batch_size = 1
+    cfg.peft.warp = 3
+    return cfg
+"""
+
 # name, form, files, options, keys with their values, parts of comments by key
 JOBS = [
+    ("axolotl: QLoRA under FSDP", "axolotl", {"a.yml": AXOLOTL}, ["--gpus", "8"],
+     {"model.layers": "80", "model.lora": "32", "model.lora.targets": "[all]",
+      "model.lora.dropout": "0.05", "model.frozen_dtype": "nf4", "model.sequence": "4096",
+      "model.dtype": "bf16", "model.attention": "flash2", "layout.zero": "2",
+      "layout.micro_batch": "2", "layout.global_batch": "64", "layout.recompute": "full",
+      "framework.preset": "fsdp", "framework.optimizer": "adam8bit"},
+     {"model.lora": "lora_r, a.yml:4", "model.lora.targets": "lora_target_linear, a.yml:7",
+      "model.layers": "sizes are those of trainyard's llama3-70b"}),
+    ("axolotl: defaults, all weights, a model from its file", "axolotl",
+     {"a.yml": "base_model: x/y\nmicro_batch_size: 1\n", "config.json": MODEL}, ["--gpus", "1"],
+     {"model.layers": "4", "model.lora": None, "model.sequence": "512", "layout.zero": "0",
+      "layout.recompute": "none", "framework.fused_optimizer": "true"},
+     {"model.sequence": "default of axolotl"}),
+    ("llamafactory: LoRA on weights in 8 bits", "llamafactory", {"a.yaml": FACTORY},
+     ["--gpus", "4"],
+     {"model.hidden": "3584", "model.bias": "qkv", "model.lora": "16",
+      "model.lora.targets": "[q, v, down]", "model.frozen_dtype": "int8",
+      "model.frozen": "[attention, mlp, experts, router, norm, head, mtp]",
+      "model.sequence": "1024", "layout.zero": "2", "layout.micro_batch": "8",
+      "layout.global_batch": "256", "layout.recompute": "full", "model.attention": "flash2"},
+     {"layout.micro_batch": "default of transformers", "model.lora": "lora_rank, a.yaml:4",
+      "layout.recompute": "default of LLaMA-Factory"}),
+    ("llamafactory: the same words as flags, all weights", "llamafactory",
+     {"a.sh": "FORCE_TORCHRUN=1 NNODES=1 llamafactory-cli train --model_name_or_path "
+              "Qwen/Qwen2.5-7B --finetuning_type full --per_device_train_batch_size 1 "
+              "--bf16 --cutoff_len 512 --disable_gradient_checkpointing true\n"}, ["--gpus", "8"],
+     {"model.lora": None, "layout.recompute": "none", "model.sequence": "512",
+      "layout.global_batch": "8"}, {}),
+    ("torchtune: adapters beside attention and MLP", "torchtune", {"a.yaml": TUNE}, [],
+     {"cluster.nodes": "1", "model.layers": "32", "model.lora": "16",
+      "model.lora.targets": "[q, v, proj, gate, down, up]", "model.sequence": "4096",
+      "layout.zero": "3", "layout.global_batch": "64", "layout.recompute": "none",
+      "framework.optimizer": "adam8bit", "framework.master_dtype": "none",
+      "framework.fused_activation": "true", "model.frozen_dtype": None},
+     {"model.layers": "model._component_, a.yaml:3", "cluster.nodes": "a comment, a.yaml:1"}),
+    ("torchtune: QLoRA by its builder", "torchtune",
+     {"a.yaml": TUNE.replace("lora_llama3_1_8b", "qlora_llama3_1_8b")}, [],
+     {"model.frozen_dtype": "nf4"}, {"model.frozen_dtype": "model._component_, a.yaml:3"}),
+    ("accelerate: adapters of PEFT's file beside a script", "accelerate",
+     {"train.sh": TRAINER, "zero.json": AUTO, "adapter_config.json": PEFT}, ["--env", "BATCH=1"],
+     {"model.lora": "8", "model.lora.targets": "[q, v]", "model.lora.dropout": "0.1",
+      "model.layers": "32", "model.ffn": "14336",
+      "model.frozen": "[embedding, attention, mlp, experts, router, norm, mtp]"},
+     {"model.lora": "r, adapter_config.json:1"}),
+    ("accelerate: adapters by flags of TRL", "accelerate",
+     {"train.sh": TRAINER.replace("--warp_speed 9", "--use_peft --lora_r 64 --load_in_4bit "
+                                  "--optim adamw_bnb_8bit --lora_target_modules q_proj o_proj"),
+      "zero.json": AUTO, "config.json": MODEL}, ["--env", "BATCH=1"],
+     {"model.lora": "64", "model.lora.targets": "[q, proj]", "model.lora.dropout": "0.05",
+      "model.frozen_dtype": "nf4", "framework.optimizer": "adam8bit"},
+     {"model.lora": "--lora_r, train.sh:5", "model.lora.dropout": "default of TRL, from memory"}),
+    ("nemo: adapters of Megatron-Bridge", "nemo", {"a.py": LORA}, [],
+     {"model.lora": "16", "model.lora.targets": "[gate, up]", "model.lora.dropout": None,
+      "layout.tensor": "4", "cluster.nodes": "2"},
+     {"model.lora": "cfg.peft.dim, a.py:6", "model.lora.targets": "peft.target_modules, a.py:5"}),
+    ("nemo: adapters as an object, in its defaults", "nemo",
+     {"a.py": LORA.replace('default_peft_config(peft_scheme, dim=8, target_modules=["linear_fc1"])',
+                           "LoRA(alpha=32)").replace("    cfg.peft.dim = 16\n", "")}, [],
+     {"model.lora": "32", "model.lora.targets": "[qkv, proj, gate, up, down]"},
+     {"model.lora": "default of Megatron-Bridge"}),
+    ("nemo: adapters in YAML of the launcher", "nemo",
+     {"a.yaml": NEMO.replace("  warp_drive: 3\n", "  peft: {peft_scheme: lora, lora_tuning: "
+                             "{adapter_dim: 16, adapter_dropout: 0.05}}\n")}, [],
+     {"model.lora": "16", "model.lora.targets": "[qkv]", "model.lora.dropout": "0.05"}, {}),
+    ("nemo: no adapters", "nemo",
+     {"a.py": LORA.replace('"lora"', "None").replace("    cfg.peft.dim = 16\n", "").replace(
+         "default_peft_config(peft_scheme, dim=8, target_modules=[\"linear_fc1\"])", "None")},
+     [], {"model.lora": None}, {}),
     ("torchtitan: replicas and shards, a pipeline of its own division", "torchtitan",
      {"a.toml": TITAN}, [],
      {"cluster.nodes": "8", "model.layers": "32", "model.ffn": "14336", "model.sequence": "4096",
@@ -382,6 +516,42 @@ JOBS = [
 
 # name, form, files, options, parts of what is said
 REFUSALS = [
+    ("axolotl: a rank of nothing", "axolotl", {"a.yml": AXOLOTL.replace("lora_r: 32", "lora_r: 0")},
+     ["--gpus", "8"], ["a.yml:4:1: lora_r: a rank of 0; write how wide adapters are, such as 16"]),
+    ("axolotl: a dropout of all", "axolotl",
+     {"a.yml": AXOLOTL.replace("dropout: 0.05", "dropout: 1")}, ["--gpus", "8"],
+     ["a.yml:6:1: lora_dropout: a dropout of 1; write a share below 1"]),
+    ("axolotl: matrices that no model has", "axolotl",
+     {"a.yml": AXOLOTL.replace("lora_target_linear: true", "lora_target_modules: [warp]")},
+     ["--gpus", "8"], ["a.yml:7:1: lora_target_modules: 'warp' has no matrix that is known; write "
+                       "names such as q_proj"]),
+    ("axolotl: another kind of adapter", "axolotl",
+     {"a.yml": AXOLOTL.replace("adapter: qlora", "adapter: llama-adapter")}, ["--gpus", "8"],
+     ["a.yml:2:1: adapter: llama-adapter is not simulated; lora and qlora are"]),
+    ("axolotl: a model that is not known", "axolotl",
+     {"a.yml": AXOLOTL.replace("Llama-3.1-70B", "Lama-70B")}, ["--gpus", "8"],
+     ["a.yml:1:1: base_model: no sizes of meta-llama/Lama-70B are known here; name the model's "
+      "config.json as a further file"]),
+    ("axolotl: no world", "axolotl", {"a.yml": AXOLOTL}, [],
+     ["how many GPUs there are is not known: the launcher says it; say it with --gpus N"]),
+    ("axolotl: a file of LLaMA-Factory", "axolotl", {"a.yaml": FACTORY}, ["--gpus", "8"],
+     ["seems to be of LLaMA-Factory, not of axolotl; write trainyard import llamafactory"]),
+    ("llamafactory: layers that are frozen", "llamafactory",
+     {"a.yaml": FACTORY.replace("type: lora", "type: freeze")}, ["--gpus", "8"],
+     ["a.yaml:3:1: finetuning_type: freeze trains some layers", "write lora or full"]),
+    ("llamafactory: bits that nobody trains on", "llamafactory",
+     {"a.yaml": FACTORY.replace("bit: 8", "bit: 3")}, ["--gpus", "8"],
+     ["a.yaml:7:1: quantization_bit: 3 bits are not simulated; 4 and 8 are"]),
+    ("torchtune: a component that is not known", "torchtune",
+     {"a.yaml": TUNE.replace("llama3_1.lora_llama3_1_8b", "phi3.lora_phi3_mini")}, [],
+     ["a.yaml:3:3: model._component_: no sizes of torchtune.models.phi3.lora_phi3_mini are known"]),
+    ("accelerate: another method of PEFT", "accelerate",
+     {"train.sh": TRAINER, "adapter_config.json": PEFT.replace('"LORA"', '"IA3"')}, [],
+     ["adapter_config.json:1:2: peft_type: IA3: of PEFT's methods LORA is simulated"]),
+    ("nemo: another kind of adapter", "nemo", {"a.py": LORA.replace('"lora"', '"ptuning"')}, [],
+     ["ptuning is not simulated; lora is"]),
+    ("nemo: a rank that tensor ranks do not divide", "nemo",
+     {"a.py": LORA.replace("dim = 16", "dim = 6")}, [], ["4 does not divide model.lora.rank (6)"]),
     ("torchtitan: no world", "torchtitan",
      {"a.toml": TITAN.replace("degree = 4\n[act", "degree = -1\n[act")}, [],
      ["parallelism.data_parallel_shard_degree", "--gpus N, a multiple of 8", "NGPU"]),
@@ -443,6 +613,20 @@ REFUSALS = [
 
 # name, form, files, options, parts of the run file and of standard error
 TOLD = [
+    ("axolotl: packed documents and unknown words are told", "axolotl", {"a.yml": AXOLOTL},
+     ["--gpus", "8"], ["#   warp_drive 3, a.yml:18", "#   sample_packing, a.yml:9: true: documents"],
+     ["a.yml:18: warp_drive 3: not understood", "Llama-3.1-70B is known by its name alone"]),
+    ("llamafactory: a stage by the name of a file", "llamafactory", {"a.yaml": FACTORY},
+     ["--gpus", "4"], ["#   warp_drive 3, a.yaml:14", "#   packing, a.yaml:10"],
+     ["ds_z2_config.json is not beside this file: its name says stage 2"]),
+    ("torchtune: packed documents and unknown words are told", "torchtune", {"a.yaml": TUNE}, [],
+     ["#   warp_drive 3, a.yaml:15", "#   dataset.packed, a.yaml:8"], []),
+    ("PEFT: what is not simulated is told", "accelerate",
+     {"train.sh": TRAINER, "zero.json": AUTO, "adapter_config.json": PEFT}, ["--env", "BATCH=1"],
+     ["#   warp 3, adapter_config.json:1"],
+     ["target_modules: adapters beside query are not simulated", "magnitudes of DoRA"]),
+    ("nemo: an unknown word of adapters is told", "nemo", {"a.py": LORA}, [],
+     ["#   cfg.peft.warp 3, a.py:10"], []),
     ("an unknown word is in the run file and told", "torchtitan",
      {"a.toml": TITAN.replace("[activ", "warp_drive = 3\n[activ")}, [],
      ["# Not understood, and left out:", "#   parallelism.warp_drive 3, a.toml:12"],

@@ -19,6 +19,9 @@ FORMATS: Dict[str, Tuple[str, str]] = {
     "huggingface": ("huggingface", "Hugging Face"),
     "nemo": ("nemo", "NeMo"),
     "neox": ("neox", "GPT-NeoX"),
+    "axolotl": ("axolotl", "axolotl"),
+    "llamafactory": ("llamafactory", "LLaMA-Factory"),
+    "torchtune": ("torchtune", "torchtune"),
 }
 
 
@@ -51,7 +54,10 @@ _MARKS = (
     ("nemo", r"^\s*(exp_manager|megatron_amp_O2)\s*:|target:\s*megatron\."),
     ("neox", r'^\s*"?(pipe[-_]parallel[-_]size|model[-_]parallel[-_]size)"?\s*:'),
     ("nanotron", r"^\s*model_config\s*:(?s:.*)^(parallelism|tokens)\s*:"),
-    ("accelerate", r"^(compute_environment|distributed_type)\s*:"),
+    ("torchtune", r"^\s*_component_\s*:\s*torchtune\."),
+    ("llamafactory", r"^\s*(--)?(finetuning_type|cutoff_len)\b"),
+    ("axolotl", r"^(base_model|sequence_len|sample_packing)\s*:"),
+    ("accelerate", r'^(compute_environment|distributed_type)\s*:|"peft_type"\s*:'),
     ("megatron", r"--(num-layers|micro-batch-size|tensor-model-parallel-size)\b|pretrain_gpt\.py"),
     ("deepspeed", r'^[{\s]*"(train_micro_batch_size_per_gpu|train_batch_size|zero_optimization)"\s*:'),
     ("huggingface", r'"(model_type|architectures)"\s*:'),

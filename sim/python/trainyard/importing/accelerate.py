@@ -1,17 +1,21 @@
 """`trainyard import accelerate`: the YAML that `accelerate config` writes, the JSON of DeepSpeed that it
-names, and the config.json of the model; or a script that starts the Trainer of transformers. Sources:
-notes on accelerate (16cb6eb8) and its templates; fp8_config, dynamo_config, degrees of Megatron-LM,
-all defaults, TrainingArguments of transformers and its example scripts are from memory."""
+names, and the config.json of the model; or a script that starts the Trainer of transformers or TRL,
+and the adapter_config.json of PEFT. Sources: notes on accelerate (16cb6eb8) and its templates;
+fp8_config, dynamo_config, degrees of Megatron-LM, all defaults, TrainingArguments of transformers,
+ModelConfig of TRL and their example scripts are from memory."""
+import os
+import re
 from typing import Optional
 
-from . import huggingface
+from . import adapters, huggingface
+from .adapters import Words
 from .bash import Shell
 from .carriers import launched, read_script, variables
 from .deepspeed import BATCH, MICRO, STEPS, Json
 from .facts import Facts, File, From, Refused
 from .flags import Flags, Table, truth_of
 from .megatron_rows import IDLE_ROWS, dashed
-from .trees import parse_yaml, read_words
+from .trees import add_words, parse_yaml, read_words
 
 RULE = "default of accelerate, from memory"
 FSDP, DS = "fsdp_config.fsdp_", "deepspeed_config."
@@ -41,18 +45,20 @@ STAGES = {"FULL_SHARD": 3, "SHARD_GRAD_OP": 2, "NO_SHARD": 0, "HYBRID_SHARD": 3,
           "HYBRID_SHARD_ZERO2": 2}
 
 LENGTHS = "block-size max-seq-length max-seq-len max-length cutoff-len model-max-length sequence-len"
-ADAPTERS = "adapters are not known: all weights are trained here"
+TRL = Words("--lora-r", "--lora-dropout", "--lora-target-modules", "--lora-modules-to-save", 16, 0.05,
+            "q v", "default of TRL, from memory")
 TRAINER_ROWS = Table(
     taken=dashed("per-device-train-batch-size gradient-accumulation-steps gradient-checkpointing "
                  f"{LENGTHS} bf16 fp16 mixed-precision deepspeed deepspeed-config-file fsdp "
-                 "num-processes num-machines nproc-per-node nnodes num-gpus num-nodes"),
-    no_key={"--use-peft": ADAPTERS, "--use-lora": ADAPTERS, "--lora-*": ADAPTERS,
-            "--load-in-*": "weights in 4 or 8 bits are not known",
-            "--optim": "states and update are those of Adam, in 32 bits",
+                 "num-processes num-machines nproc-per-node nnodes num-gpus num-nodes optim "
+                 "model-name-or-path use-peft use-lora lora-r lora-rank lora-dropout "
+                 "lora-target-modules lora-target lora-modules-to-save load-in-4bit load-in-8bit"),
+    no_key={"--use-dora": adapters.PEFT_ROWS.rows["use_dora"][1],
             "--packing": "documents in a sequence do not shorten attention here",
             "--torch-compile": "the compiler fuses kernels of its choice",
             "--attn-implementation": "say the kernel by model.attention"},
-    idle=dashed("""fsdp-config use-deepspeed config-file model-name-or-path config-name
+    idle=dashed("""fsdp-config use-deepspeed config-file config-name lora-alpha lora-task-type
+        use-rslora bnb-4bit-* use-bnb-nested-quant
         tokenizer-name dataset-* train-file validation-* output-dir overwrite-* do-*
         num-train-epochs max-steps learning-rate warmup-* adam-* max-grad-norm logging-*
         evaluation-* eval-* per-device-eval-batch-size report-to run-name preprocessing-*
@@ -65,13 +71,15 @@ class Accelerate:
         self.f, self.w, self.script, self.file = facts, words, script, file
         self.flags = Flags(facts)  # of the batch, by DeepSpeed's JSON
         self.json = Json(facts, self.flags)
+        self.rows = TRAINER_ROWS, IDLE_ROWS  # of the script
+        self.lora: Optional[Words] = TRL  # adapters in it; None: they are known
 
     def world(self) -> None:
         f, processes = self.f, self.w.get("num_processes")
         if f.gpus:
             return  # a launcher said it
         if processes is None:
-            f.no_world = "no num_processes"
+            f.no_world = f.no_world or "no num_processes"
             return
         f.gpus, f.gpus_from = self.w.count("num_processes"), processes.source
         machines = self.w.count("num_machines", 1)
@@ -148,6 +156,12 @@ class Accelerate:
         if path is None:
             return
         file = self.f.named(self.file, path)
+        stage = re.search(r"z(?:ero)?[_-]?([0-3])", os.path.basename(path))
+        if file is None and stage and self.is_auto(DS + "zero_stage"):
+            self.w.put(DS + "zero_stage", self.w.source(word), stage[1])
+            self.f.remark(self.w.source(word), f"{path} is not beside this file: its name says stage "
+                          f"{stage[1]}; name it as a further file for all that it holds")
+            return
         if file is None:
             self.f.refuse(self.w.source(word),
                           f"{path} is not beside this file; name it as a further file")
@@ -227,7 +241,8 @@ class Accelerate:
             f.refuse(self.w.source("distributed_type"),
                      f"{kind} is not read; FSDP, DEEPSPEED, MEGATRON_LM and MULTI_GPU are")
         self.types()
-        trainer_flags(f, self.script)
+        trainer_flags(f, self.script, self.lora)
+        self.script.apply(*self.rows)
         if "model.layers" in f.facts:
             self.batch()
         else:
@@ -255,7 +270,11 @@ def trainer_script(f: Facts, file: File, flags: Flags, words: Flags) -> None:
         return
     launched(f, flags)
     variables(f, shell)
+    trainer_words(flags, words)
 
+
+def trainer_words(flags: Flags, words: Flags) -> None:
+    """Flags that say how GPUs share the work, as words of the YAML."""
     def put(word: str, flag: str, value: Optional[str]) -> None:
         if words.find(word) is None and value is not None:
             words.put(word, flags.source(flag, "the script"), value)
@@ -278,18 +297,32 @@ def trainer_script(f: Facts, file: File, flags: Flags, words: Flags) -> None:
     put("gradient_accumulation_steps", STEPS, flags.opt(STEPS))
 
 
-def trainer_flags(f: Facts, flags: Flags) -> None:
-    """Behind all that files say: how long sequences are, what runs again; what became of each."""
+def trained(f: Facts, flags: Flags, words: Words) -> None:
+    """Adapters, if a flag says that there are some."""
+    words = words._replace(rank=flags.first_of("--lora-r", "--lora-rank"),
+                           targets=flags.first_of("--lora-target-modules", "--lora-target"))
+    switches = [name for name in ("--use-peft", "--use-lora") if flags.find(name) is not None]
+    if any(is_on(flags, name) for name in switches) if switches else flags.has(words.rank):
+        adapters.set_adapters(f, flags, words)
+        adapters.set_bits(f, flags, "--load-in-4bit", "--load-in-8bit")
+
+
+def trainer_flags(f: Facts, flags: Flags, words: Optional[Words]) -> None:
+    """Behind all that files say: how long sequences are, what runs again, what is trained."""
+    if words is not None:
+        trained(f, flags, words)
+    if flags.find("--optim") is not None:
+        adapters.set_optimizer(f, flags.source("--optim"), flags.text("--optim"))
     for length in dashed(LENGTHS).split():
         if flags.has(length) and "SEQ_LENGTH" not in f.env:
             flags.set_count("model.sequence", length)
     if is_on(flags, "--gradient-checkpointing"):
         f.set("layout.recompute", flags.source("--gradient-checkpointing"), "full")
-    flags.apply(TRAINER_ROWS, IDLE_ROWS)
 
 
 def read_json(f: Facts, file: File) -> None:
-    """A config.json is the model's; other JSON is DeepSpeed's, and read where it is named."""
+    """A config.json is the model's, an adapter_config.json PEFT's; other JSON is DeepSpeed's, and
+    read where it is named."""
     try:
         root, _ = parse_yaml(file)
     except Refused as why:
@@ -297,13 +330,24 @@ def read_json(f: Facts, file: File) -> None:
         return
     if root and (root.child("model_type") or root.child("architectures")):
         huggingface.set_model(f, file)
+    elif root and root.child("peft_type"):
+        peft = Flags(f)
+        add_words(peft, root)
+        if peft.text("peft_type").upper() != "LORA":
+            f.refuse(peft.source("peft_type"), f"{peft.text('peft_type')}: of PEFT's methods LORA is "
+                                               "simulated")
+        adapters.set_adapters(f, peft, adapters.PEFT)
+        base = peft.find("base_model_name_or_path")
+        if base is not None:
+            huggingface.name_model(f, base.source, base.first)
+        peft.apply(adapters.PEFT_ROWS)
 
 
 def read(f: Facts) -> None:
     words, flags = Flags(f), Flags(f)
     settings: Optional[File] = None
     script: Optional[File] = None
-    for file in f.files:
+    for file in sorted(f.files, key=lambda file: file.name.startswith("adapter")):
         if file.path.endswith(".json"):
             read_json(f, file)
         elif file.path.endswith((".sh", ".slurm", ".sbatch")):
@@ -313,6 +357,8 @@ def read(f: Facts) -> None:
     if script and not f.refused:
         trainer_script(f, script, flags, words)
         settings = settings or script
+        huggingface.name_model(f, flags.source("--model-name-or-path"),
+                               flags.text("--model-name-or-path"))
     if f.refused:
         return
     if settings is None:

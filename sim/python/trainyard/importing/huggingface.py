@@ -5,6 +5,7 @@ from typing import Optional
 from . import engine
 from .facts import Facts, File, From, Refused
 from .flags import Flags
+from .named import model_of
 
 SEQUENCE = 2048  # guess: what scripts often cut texts to
 GUESS = From("guess")
@@ -23,6 +24,32 @@ def set_model(f: Facts, file: File) -> None:
     f.set_lines("model", source, lines)
     for line in remarks.splitlines():
         f.remark(source, line)
+    set_sequence(f)
+
+
+def name_model(f: Facts, source: From, name: str) -> bool:
+    """The section `model` of a model that is only named, unless a file has it; False: it is not
+    known by its name."""
+    if "model.layers" in f.facts:
+        return True
+    lines, whose = model_of(name)
+    f.set_lines("model", source, lines)
+    if lines:
+        f.explain("model.layers", f"sizes are those of {whose}")
+        f.remark(source, f"{name} is known by its name alone: the sizes are those of {whose}; a "
+                         "config.json as a further file counts")
+        f.facts.pop("model.sequence", None)  # how long it could be
+        set_sequence(f)
+    return bool(lines)
+
+
+def need_model(f: Facts, source: From, name: str) -> None:
+    if not name_model(f, source, name):
+        f.refuse(source, f"no sizes of {name or 'it'} are known here; name the model's config.json as "
+                         "a further file")
+
+
+def set_sequence(f: Facts) -> None:
     if "SEQ_LENGTH" in f.env:
         f.set("model.sequence", From("--env SEQ_LENGTH"), f.env["SEQ_LENGTH"])
     elif "model.sequence" not in f.facts:
@@ -45,6 +72,10 @@ def set_batch(f: Facts, accumulation: int, script: Optional[Flags] = None) -> No
     if not given:
         f.remark(GUESS, f"no file says the batch: 1 sequence a GPU; --env {MICRO}=N and "
                         f"--env {STEPS}=N say it")
+    tell_sequence(f)
+
+
+def tell_sequence(f: Facts) -> None:
     if "model.sequence" in f.facts and f.facts["model.sequence"].source.word == "guess":
         f.remark(GUESS, f"no file says how long sequences are: {f.get('model.sequence')} tokens; "
                         "--env SEQ_LENGTH=N says it")

@@ -4,6 +4,7 @@ neuronx-distributed-training, which kept the words; a recipe of NeMo 2 or Megatr
 
 Their words are fields of Megatron-Core, as Megatron-LM's flags are: they become these flags, and what
 flags mean is found out once (megatron.py). Most are called as the flag is; tables have the others.
+Adapters (peft) have words of their own: src/megatron/bridge/peft/lora.py of Megatron-Bridge.
 Sources: six files of NeMo-Framework-Launcher (26e42fa9), and notes on it, on NeMo (8cfedd72) and
 Megatron-Bridge (067f987d). Words of their configuration objects that these do not name
 (grad_reduce_in_fp32, pipeline_dtype, should_pad_vocab, ...), and most of
@@ -13,12 +14,13 @@ import math
 import re
 from typing import Callable, Dict, List, Optional, Tuple
 
-from . import engine
+from . import adapters, engine
 from .carriers import launched
 from .facts import Facts, File, From, Refused
 from .flags import Flag, Flags, Table, Value, number_of
 from .megatron import Megatron
 from .megatron_rows import IDLE_ROWS, ROWS
+from .named import model_of
 from .recipe import MODEL, read_recipe
 from .trees import Node, read_words
 
@@ -82,6 +84,8 @@ NO_KEY = {
     "model_config": "the model is in that config.json; name it as a further file",
     "kv_replicator": "copies of key and value heads over tensor ranks are not told apart",
     "optim.bucket_cap_mb": "buckets are as large as Megatron-LM makes them",
+    "data.packed_sequence*": "documents are not packed here: each sequence is one document of full "
+                             "length",
 }
 IDLE = """
     activation_func fusions.* fp8_e4m3 fp8_hybrid fp8_* reduce_amax use_emha mixed_precision.*
@@ -110,6 +114,19 @@ SECTIONS = (("model.data.", "data."), ("model.optim.", "optim."), ("model.", "")
             ("dataset.", "data."), ("data.", "data."), ("tokenizer.", "tokenizer."),
             ("mixed_precision", "mixed_precision"), ("precision.", "precision."),
             ("comm_overlap.", "comm_overlap."))
+
+
+# Words of adapters: cfg.peft.dim, peft_cfg.dim, model.peft.lora_tuning.adapter_dim.
+PEFT_WORD = re.compile(r"(?:^|\.)peft\w*\.(?:lora_tuning\.)?(?:adapter_(?=dim|dropout))?(\w+)$")
+PEFT = adapters.Words("dim", "dropout", "target_modules", "", 32, 0.0, "qkv proj gate up down",
+                      "default of Megatron-Bridge")
+PEFT_ROWS = Table(
+    taken="dim dropout target_modules peft_scheme _target_",
+    keys={"a2a_experimental": "model.lora.all_to_all"},
+    no_key={"exclude_modules": "nothing is excluded here", "layer_selection":
+            "adapters are in all layers here", "normalize_moe_lora": "all adapters have one rank here"},
+    idle="""alpha dropout_position lora_* column_init_method row_init_method
+        restore_from_path variant weight_tying position_embedding_strategy hparams_file""")
 
 
 def field_of(name: str) -> Optional[str]:
@@ -243,19 +260,12 @@ MEANINGS = [row.split() for row in """
 """.strip().splitlines()]
 USUAL = ("name:", "head_dim:", "dense_layers:", "dropout:", "mlp: gelu", "norm_kind: layernorm",
          "bias: true", "tied: true", "qk_norm: false", "attention:")
-# Names of models in classes, recipes and on the hub, without what is no letter or digit and without
-# "config"; the first that is inside counts, so longer ones come first.
-MODELS = _pairs("""llama31405b=llama3-405b llama3405b=llama3-405b llama3170b=llama3-70b
-    llama370b=llama3-70b llama318b=llama3-8b llama38b=llama3-8b llama270b=llama2-70b
-    mixtral8x22b=mixtral-8x22b mixtral8x7b=mixtral-8x7b deepseekv2lite=deepseek-v2-lite
-    deepseekv2=deepseek-v2 deepseekv3=deepseek-v3 kimik2=kimi-k2 qwen3235b=qwen3-235b-a22b
-    qwen330b=qwen3-30b-a3b qwen3moe235b=qwen3-235b-a22b qwen3moe30b=qwen3-30b-a3b
-    gptoss120b=gpt-oss-120b gptoss20b=gpt-oss-20b gpt3175b=gpt3-175b gpt175b=gpt3-175b""")
 
 
 class Nemo:
     def __init__(self, facts: Facts) -> None:
         self.f, self.words, self.flags = facts, Flags(facts), Flags(facts)
+        self.peft = Flags(facts)
 
     def put(self, flag: str, source: From, *values: str, doubt: str = "") -> Flag:
         """ "swiglu", or "spec:falcon" with its value."""
@@ -309,14 +319,10 @@ class Nemo:
                 return
             if word.name != MODEL:
                 continue
-            plain = re.sub("[^a-z0-9]", "", word.first.lower()).replace("config", "")
-            preset = next((preset for has, preset in MODELS.items() if has in plain), "")
-            text = engine.preset("models", preset) if preset else ""
-            if text:
-                lines = [re.sub(" +#.*", "", line.strip()) for line in text.splitlines()
-                         if line.startswith(" ")]
-                self.put_lines("\n".join(lines), word.source)
-                self.f.remark(word.source, f"the sizes are those of trainyard's {preset}")
+            lines, whose = model_of(word.first)
+            if lines:
+                self.put_lines(lines, word.source)
+                self.f.remark(word.source, f"the sizes are those of {whose}")
 
     # ---- words to flags ----
 
@@ -404,12 +410,32 @@ class Nemo:
     def put_words(self) -> None:
         for word in self.words.all:
             field = field_of(word.name)
+            peft = PEFT_WORD.search(word.source.word)
+            if peft or word.name in ("peft", "peft_scheme"):
+                name = peft[1] if peft else "peft_scheme"
+                self.peft.put(name, word.source, doubt=word.doubt).values += word.values
+                continue
             if word.name == MODEL:
                 continue  # of which one is the model, and the others are none
             if field is None:
                 self.f.tell_idle(word.source)
             elif not self.put_code(field, word):
                 self.put_word(field, word)
+
+    # ---- adapters ----
+
+    def put_adapters(self) -> None:
+        f, w = self.f, self.peft
+        name = w.first_of("peft_scheme", "_target_")
+        scheme = w.text(name).rpartition(".")[2].lower() if w.find(name) else ""
+        if scheme in ("lora", "canonicallora", "canonical_lora", "dora") or not scheme and w.find("dim"):
+            old = any("lora_tuning" in word.source.word for word in w.all)
+            adapters.set_adapters(f, w, PEFT._replace(targets_of="qkv") if old else PEFT)
+        elif scheme not in ("", "none"):
+            f.refuse(w.source(name), f"{scheme} is not simulated; lora is")
+        if scheme == "dora":
+            f.remark(w.source(name), adapters.PEFT_ROWS.rows["use_dora"][1])
+        w.apply(PEFT_ROWS)
 
     # ---- what no file says ----
 
@@ -468,6 +494,7 @@ class Nemo:
         self.widen()
         launched(f, self.flags)
         Megatron(f, self.flags, recipes=True).read()
+        self.put_adapters()
 
 
 def read(f: Facts) -> None:

@@ -13,6 +13,7 @@ from .flags import Flags, Value
 
 MODEL = "model name"  # the word for what a recipe calls its model
 DUMPED = "write the YAML that a run dumps (run_config.yaml) and import that"
+ADAPTERS = ("LoRA", "CanonicalLoRA", "DoRA", "default_peft_config")
 BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.AsyncFor)
 
 
@@ -76,6 +77,20 @@ class Collector(ast.NodeVisitor):
         if node.arg:
             self.add(node, "word", node.arg, node.value)
         self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        """LoRA(dim=16), run.Config(LoRA, dim=16), default_peft_config("lora", dim=16): words of
+        peft."""
+        names = [dotted(made).rpartition(".")[2] for made in (node.func, *node.args[:1])]
+        kind = next((name for name in names if name in ADAPTERS), "")
+        if not kind:
+            self.generic_visit(node)
+            return
+        scheme = node.args[0] if kind == ADAPTERS[-1] and node.args else ast.Constant(kind)
+        self.add(node, "word", "peft.peft_scheme", scheme)
+        for keyword in node.keywords:
+            if keyword.arg:
+                self.add(keyword, "word", "peft." + keyword.arg, keyword.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         name = dotted(node.targets[0])

@@ -16,6 +16,7 @@ from .stream import Line
 
 MODELS = {"llama31_405b": "llama3-405b", "llama3.1_405b": "llama3-405b", "llama31_8b": "llama3-8b",
           "llama3.1_8b": "llama3-8b", "llama2_70b": "llama2-70b", "gpt3": "gpt3-175b"}
+RULES = From("MLPerf's rules for LoRA, from memory")
 WANTED = {"global_batch_size", "max_sequence_length", "gradient_accumulation_steps",
           "submission_benchmark", "submission_platform", "tensor_model_parallel_size",
           "pipeline_model_parallel_size", "micro_batch_size", "lora_rank"}
@@ -131,7 +132,11 @@ def configure(f: Facts, run: Run, more: List[File]) -> bool:
         if said:
             f.set(key, source(said.line, name), said.value)
     if "lora" in kind.value:
-        f.remark(at, "adapters are not known: all weights are trained here")
+        rank = run.found.get("mlperf.lora_rank")
+        f.set("model.lora", source(rank.line, "lora_rank") if rank else RULES,
+              rank.value if rank else "16")
+        f.set("model.lora.targets", RULES, "[qkv, proj]")
+        f.set("model.lora.dropout", RULES, "0.1")
     found = variables(f, more)
     world(f, run, found)
     if not found:

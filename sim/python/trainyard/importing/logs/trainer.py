@@ -121,27 +121,13 @@ def model_files(f: Facts, more: List[File]) -> bool:
     return False
 
 
-HUB = {"llama-2-70b": "llama2-70b", "llama-3-8b": "llama3-8b", "llama-3.1-8b": "llama3-8b",
-       "llama-3-70b": "llama3-70b", "llama-3.1-70b": "llama3-70b", "llama-3.3-70b": "llama3-70b",
-       "llama-3.1-405b": "llama3-405b", "mixtral-8x7b": "mixtral-8x7b",
-       "mixtral-8x22b": "mixtral-8x22b", "qwen3-30b-a3b": "qwen3-30b-a3b",
-       "qwen3-235b-a22b": "qwen3-235b-a22b", "gpt-oss-20b": "gpt-oss-20b",
-       "gpt-oss-120b": "gpt-oss-120b", "llama-7b": "llama-7b", "llama-13b": "llama-13b"}
-
-
 def model_by_name(f: Facts, name: str, at: From, more: List[File]) -> bool:
     """A model of the hub by its name; its config.json, as a further file, counts instead."""
-    if model_files(f, more):
+    if model_files(f, more) or huggingface.name_model(f, at, name):
         return True
-    low = name.lower().replace("meta-", "")
-    preset = next((HUB[key] for key in sorted(HUB, key=len, reverse=True) if key in low), None)
-    if preset is None:
-        f.refuse(at, f"the model is called {name}, and its sizes are not in the log: give its "
-                     "config.json as a further file")
-        return False
-    f.set("model.preset", at, preset)
-    f.remark(at, f"{name}: the sizes are those of trainyard's {preset}")
-    return True
+    f.refuse(at, f"the model is called {name}, and its sizes are not in the log: give its config.json "
+                 "as a further file")
+    return False
 
 
 def arguments_of(run: Run) -> Dict[str, "tuple[str, int]"]:
@@ -166,7 +152,13 @@ def flags_of(f: Facts, run: Run) -> Flags:
     block = run.blocks.get("hf.arguments") or run.blocks.get("hf.config")
     log = File(block.first.file, "") if block else None
     wanted = {"gradient_checkpointing", "bf16", "fp16", *LENGTHS.replace("-", "_").split()}
-    for name, (value, line) in arguments_of(run).items():
+    values = arguments_of(run)
+    if values.get("adapter", ("", 0))[0] in ("lora", "qlora"):  # axolotl's
+        wanted |= {"lora_r", "lora_dropout", "load_in_4bit", "load_in_8bit"}
+        if values.get("lora_target_linear", ("", 0))[0].lower() == "true":
+            values["lora_target_modules"] = "all-linear", values["lora_target_linear"][1]
+            wanted.add("lora_target_modules")
+    for name, (value, line) in values.items():
         if name in wanted and value.lower() not in ("false", "none", ""):
             flags.put("--" + name.replace("_", "-"), From(name, Place(log, line, 1, False)), value)
     for words, name in _HEAD.items():
