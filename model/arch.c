@@ -62,6 +62,11 @@ bool ty_arch_is_latent(const struct ty_arch *arch)
     return arch->kv_latent > 0;
 }
 
+bool ty_arch_is_indexed(const struct ty_arch *arch)
+{
+    return arch->index_topk > 0;
+}
+
 uint32_t ty_arch_query_width(const struct ty_arch *arch)
 {
     return arch->head_dim + (ty_arch_is_latent(arch) ? arch->head_rope : 0);
@@ -222,13 +227,43 @@ static int check_latent(struct ty_arch *arch, const struct ty_section *section, 
     return rc;
 }
 
+/* An indexer reads the latent of queries, and what it chooses flash kernels read. */
+static int check_index(const struct ty_arch *arch, const struct ty_section *section,
+                       struct ty_err *err)
+{
+    static const char *const idle[] = {"index_heads", "index_head_dim", NULL};
+    const bool sized = arch->index_heads > 0 && arch->index_head_dim > 0;
+    if (!ty_arch_is_indexed(arch)) {
+        return check_idle(section, idle, "no keys are chosen; write a model.index_topk", err);
+    }
+    if (arch->index_topk > arch->sequence) {
+        return ty_check_fail(section, "index_topk", err,
+                             "%u is more than model.sequence (%u): every key would be chosen; "
+                             "write less, or none",
+                             (unsigned)arch->index_topk, (unsigned)arch->sequence);
+    }
+    const char *why =
+        !sized ? "an indexer needs model.index_heads and model.index_head_dim"
+        : arch->query_latent == 0 || arch->kv_latent == 0
+            ? "an indexer reads latents; write a model.query_latent and a model.kv_latent"
+        : arch->window > 0 ? "an indexer chooses keys in place of model.window; write none for one "
+                             "of them"
+        : arch->attention < TY_ATTENTION_FLASH1
+            ? "chosen keys are read by flash kernels; write flash2 or flash3 for model.attention"
+            : NULL;
+    return why == NULL ? 0
+                       : ty_check_fail(section, "index_topk", err, "%u: %s",
+                                       (unsigned)arch->index_topk, why);
+}
+
 /* What experts (expert_ffn = ffn) and latent attention (head_value = head_dim) leave out, and what
  * must fit. */
 static int arch_finish_sparse(struct ty_arch *arch, const struct ty_section *section,
                               struct ty_err *err)
 {
     const int rc = check_experts(arch, section, err);
-    return ty_check_first(rc, check_latent(arch, section, err));
+    return ty_check_first(ty_check_first(rc, check_latent(arch, section, err)),
+                          check_index(arch, section, err));
 }
 
 static const struct ty_word mlp_words[] = {
@@ -371,6 +406,10 @@ const struct ty_field ty_arch_fields[] = {
     COUNT(head_rope, 10000,
           "latent attention: width of the position part of a head, beside head_dim"),
     DERIVED(head_value, 10000, "latent attention: width of the values of a head; auto: head_dim"),
+    LATE(index_topk, 100000000, "none",
+         "keys of each query that an indexer chooses (DeepSeek-V3.2, GLM-5); none: it sees all"),
+    LATE(index_heads, 10000, "none", "heads of the indexer"),
+    LATE(index_head_dim, 10000, "none", "width of such a head"),
     ROW(wide_first, UINT, .late = true, .max = 10000, .fallback = "0",
         .doc = "first layers whose GEMMs are bf16 though dtype is fp8 or nvfp4"),
     ROW(wide_last, UINT, .late = true, .max = 10000, .fallback = "0", .doc = "last ones, likewise"),

@@ -144,6 +144,10 @@ struct ty_arch {
      * without their position part */
     uint32_t query_latent, kv_latent, head_rope, head_value;
 
+    /* an indexer that chooses the keys of each query (indexer.c): how many, its heads and their
+     * width; index_topk 0: none */
+    uint32_t index_topk, index_heads, index_head_dim;
+
     /* which blocks its layers have; empty: attention and an MLP or experts */
     struct ty_string_list layer_pattern;
     uint32_t n_words, n_patterns,
@@ -202,8 +206,10 @@ bool ty_arch_has_experts(const struct ty_arch *arch, uint32_t layer);
 /* Whether there are layers with an MLP between, before or instead of those. */
 bool ty_arch_has_dense(const struct ty_arch *arch);
 
-/* Whether attention is of the latent kind, and the widths of a head of q and k and of one of v. */
+/* Whether attention is of the latent kind, whether an indexer chooses its keys, and the widths of a
+ * head of q and k and of one of v. */
 bool ty_arch_is_latent(const struct ty_arch *arch);
+bool ty_arch_is_indexed(const struct ty_arch *arch);
 uint32_t ty_arch_query_width(const struct ty_arch *arch);
 uint32_t ty_arch_value_width(const struct ty_arch *arch);
 

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#define SHAPE(layers, hidden, heads) "layers: " #layers "\nhidden: " #hidden "\nheads: " #heads "\n"
+
 /* Brown et al. 2020, table 2.1, vocabulary and context of section 2.1; the output matrix is the
  * embedding matrix (Radford et al. 2019). */
 #define GPT3                                                                                       \
@@ -38,10 +40,16 @@
     "experts: " #n "\nexperts_per_token: " #per_token "\nexpert_ffn: " #width "\n"
 #define MIXTRAL_SOURCE "Jiang et al. 2024; mistralai's config.json"
 /* Heads of 128 and a position part of 64; DeepSeek-V2-Lite has no latent of queries. */
-#define LATENT      "kv_latent: 512\nhead_dim: 128\nhead_rope: 64\nhead_value: 128\n"
-#define DEEPSEEK    "query_latent: 1536\n" LATENT SPARSE
-#define QWEN3       "vocabulary: 151936\nhead_dim: 128\nkv_heads: 4\nqk_norm: true\n" SPARSE
-#define QWEN_SOURCE "config.json and model card of the released checkpoint"
+#define LATENT   "kv_latent: 512\nhead_dim: 128\nhead_rope: 64\nhead_value: 128\n"
+#define DEEPSEEK "query_latent: 1536\n" LATENT SPARSE
+#define DEEPSEEK_V3                                                                                \
+    SHAPE(61, 7168, 128)                                                                           \
+    "ffn: 18432\ndense_layers: 3\nshared_ffn: 2048\nvocabulary: 129280\nexpert_groups: 8\n"        \
+    "group_limit: 4\nrouter_bias: true\n" EXPERTS(256, 8, 2048) DEEPSEEK
+/* An indexer of so many heads, and the keys that it chooses. */
+#define INDEX(heads) "index_topk: 2048\nindex_heads: " #heads "\nindex_head_dim: 128\n"
+#define QWEN3        "vocabulary: 151936\nhead_dim: 128\nkv_heads: 4\nqk_norm: true\n" SPARSE
+#define QWEN_SOURCE  "config.json and model card of the released checkpoint"
 /* Every other layer has a window; biases are everywhere, in experts and router, too. */
 #define GPT_OSS                                                                                    \
     "kv_heads: 8\nhead_dim: 64\nvocabulary: 201088\nsequence: 4096\nwindow: 128\n"                 \
@@ -57,8 +65,6 @@
     "state_heads: " #heads "\nstate_head_dim: " #width "\nstate_groups: " #groups                  \
     "\nstate_size: " #size "\nstate_conv: 4\n"
 #define NEMOTRON_SOURCE "NVIDIA 2025, arXiv 2504.03624, table 1; config.json"
-
-#define SHAPE(layers, hidden, heads) "layers: " #layers "\nhidden: " #hidden "\nheads: " #heads "\n"
 
 const struct ty_preset ty_arch_presets[] = {
     {"gpt3-125m", "GPT-3 Small", GPT3_SOURCE, SHAPE(12, 768, 12) GPT3, 125e6, 0.01, NULL},
@@ -118,11 +124,16 @@ const struct ty_preset ty_arch_presets[] = {
          LATENT SPARSE,
      15.7e9, 0.001, NULL},
     {"deepseek-v3", "DeepSeek-V3, without the module that predicts a second token (mtp: 1)",
-     "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2; config.json",
-     SHAPE(61, 7168, 128) "ffn: 18432\ndense_layers: 3\nshared_ffn: 2048\nvocabulary: 129280\n"
-                          "expert_groups: 8\ngroup_limit: 4\nrouter_bias: true\n" EXPERTS(
-                              256, 8, 2048) DEEPSEEK,
-     671e9, 0.001, NULL},
+     "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2; config.json", DEEPSEEK_V3, 671e9, 0.001,
+     NULL},
+    {"deepseek-v3.2", "DeepSeek-V3.2, with the module that predicts a second token",
+     "DeepSeek-AI 2025, arXiv 2512.02556; config.json; parameters of the model card",
+     DEEPSEEK_V3 "mtp: 1\n" INDEX(64), 685e9, 0.005, NULL},
+    {"glm-5", "GLM-5", "Zhipu AI 2026; config.json and model card of the released checkpoint",
+     SHAPE(78, 6144, 64) "ffn: 12288\ndense_layers: 3\nshared_ffn: 2048\nvocabulary: 154880\n"
+                         "router_bias: true\nquery_latent: 2048\nkv_latent: 512\nhead_dim: 192\n"
+                         "head_rope: 64\nhead_value: 256\n" INDEX(32) EXPERTS(256, 8, 2048) SPARSE,
+     744e9, 0.005, NULL},
     {"kimi-k2", "Kimi K2",
      "Moonshot AI 2025; config.json, whose shape has 1.3 % less than the 1.04e12 that are "
      "published",

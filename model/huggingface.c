@@ -144,83 +144,6 @@ static void hf_put_windows(struct ty_hf_reader *r, const struct ty_hf_family *fa
 
 /* ---- experts, latent attention, further tokens ---- */
 
-/* ---- which layers have experts ---- */
-
-static void every(bool *dense, unsigned long layers, unsigned long n, unsigned long shift)
-{
-    for (unsigned long i = 0; i < layers && n > 1; i++) {
-        dense[i] = dense[i] || (i + shift) % n != 0;
-    }
-}
-
-static void first_ones(bool *dense, unsigned long layers, unsigned long n)
-{
-    for (unsigned long i = 0; i < layers && i < n; i++) {
-        dense[i] = true;
-    }
-}
-
-/* The layers of a list become dense, or all others do. */
-static void listed_dense(struct ty_hf_reader *r, const char *key, bool *dense, unsigned long layers,
-                         bool others)
-{
-    const struct ty_node *list = ty_hf_value(r, key);
-    if (list == NULL || list->kind != TY_NODE_LIST || (others && list->first == NULL)) {
-        return;
-    }
-    bool *in = ty_arena_array(r->arena, bool, layers);
-    if (in == NULL) {
-        r->code = ty_fail_memory(r->err);
-        return;
-    }
-    memset(in, 0, layers * sizeof(*in));
-    for (const struct ty_node *item = list->first; item != NULL; item = item->next) {
-        unsigned long number = layers;
-        if (!ty_hf_is_number(item, true) || (number = strtoul(item->text, NULL, 10)) >= layers) {
-            ty_hf_fail(r, item, key, "no number of a layer, from 0 on");
-            return;
-        }
-        in[number] = true;
-    }
-    for (unsigned long i = 0; i < layers; i++) {
-        dense[i] = dense[i] || in[i] != others;
-    }
-}
-
-/* A number n, every n-th layer from the first on, or a list with 1 for each layer that has them. */
-static void frequency(struct ty_hf_reader *r, bool *dense, unsigned long layers)
-{
-    static const char key[] = "moe_layer_freq";
-    const struct ty_node *list = ty_hf_value(r, key);
-    unsigned long i = 0;
-    if (list == NULL || list->kind != TY_NODE_LIST) {
-        every(dense, layers, ty_hf_number(r, key, 1), 0);
-        return;
-    }
-    for (const struct ty_node *item = list->first; item != NULL && i < layers; item = item->next) {
-        dense[i] = dense[i] || !ty_hf_is_number(item, true) || strcmp(item->text, "0") == 0;
-        i++;
-    }
-}
-
-/* Every key that a family has for it takes experts from some layers. */
-static void find_dense(struct ty_hf_reader *r, bool *dense, unsigned long layers)
-{
-    const unsigned long start = ty_hf_number(r, "moe_layer_start_index", 0);
-    const struct ty_node *end = ty_hf_value(r, "moe_layer_end_index");
-    first_ones(dense, layers, ty_hf_number(r, "first_k_dense_replace|moe_layer_num_skipped", 0));
-    first_ones(dense, layers, start);
-    for (unsigned long i = 0; end != NULL && ty_hf_is_number(end, true) && i < layers; i++) {
-        dense[i] = dense[i] || i > strtoul(end->text, NULL, 10); /* -1: up to the last */
-    }
-    every(dense, layers, ty_hf_number(r, "decoder_sparse_step", 1), 1);
-    every(dense, layers, ty_hf_number(r, "moe_layer_interval", 1), 1);
-    every(dense, layers, ty_hf_number(r, "interleave_moe_layer_step", 1), 1);
-    frequency(r, dense, layers);
-    listed_dense(r, "mlp_only_layers", dense, layers, false);
-    listed_dense(r, "moe_layers", dense, layers, true);
-}
-
 static void put_dense(struct ty_hf_reader *r, const struct ty_hf_family *family,
                       const struct ty_hf_shape *shape)
 {
@@ -231,7 +154,7 @@ static void put_dense(struct ty_hf_reader *r, const struct ty_hf_family *family,
         return;
     }
     memset(dense, 0, layers * sizeof(*dense));
-    find_dense(r, dense, layers);
+    ty_hf_find_dense(r, dense, layers);
     if (family->hybrid != NULL && ty_hf_put_hybrid(r, family->hybrid, shape, dense)) {
         return;
     }
@@ -294,9 +217,11 @@ static void hf_put_experts(struct ty_hf_reader *r, const struct ty_hf_experts *x
 
 /* Queries may have none (DeepSeek-V2-Lite); values are as wide as a share of the model where nobody
  * says else (MiniCPM3). */
-static void hf_put_latent(struct ty_hf_reader *r, const struct ty_hf_shape *shape)
+static void hf_put_latent(struct ty_hf_reader *r, const struct ty_hf_experts *x,
+                          const struct ty_hf_shape *shape)
 {
     const unsigned long query = ty_hf_number(r, "q_lora_rank", 0);
+    const unsigned long chosen = x->indexed ? ty_hf_number(r, "index_topk", 0) : 0;
     (void)ty_hf_value(r, "num_key_value_heads"); /* as many as heads, */
     (void)ty_hf_value(r, "head_dim");            /* and width of the position part */
     ty_hf_put_number(r, "kv_latent", ty_hf_needed(r, "kv_lora_rank"));
@@ -305,6 +230,11 @@ static void hf_put_latent(struct ty_hf_reader *r, const struct ty_hf_shape *shap
                      ty_hf_number(r, "v_head_dim", shape->hidden / (shape->heads | !shape->heads)));
     if (query > 0) {
         ty_hf_put_number(r, "query_latent", query);
+    }
+    if (chosen > 0) {
+        ty_hf_put_number(r, "index_topk", chosen);
+        ty_hf_put_number(r, "index_heads", ty_hf_needed(r, "index_n_heads"));
+        ty_hf_put_number(r, "index_head_dim", ty_hf_needed(r, "index_head_dim"));
     }
 }
 
@@ -543,25 +473,30 @@ static void hf_put_shape(struct ty_hf_reader *r, const struct ty_hf_shape *shape
     ty_hf_put(r, "tied", shape->tied ? "true" : "false");
 }
 
-/* Keys that give away what no family has, or what one without experts has not. */
+/* Keys that give away what no family has, or some have not. */
 static const struct {
     const char *key, *what;
-    bool always; /* else only of a family without experts, */
-    bool hybrid; /* or with layers of one kind */
+    enum {
+        OF_NONE,
+        WITHOUT_EXPERTS,
+        WITHOUT_HYBRID,
+        WITHOUT_INDEXER
+    } of; /* families that are refused: all; those without these */
 } refused[] = {
-    {"num_local_experts", "a mixture of experts", false, false},
-    {"num_experts", "a mixture of experts", false, false},
-    {"n_routed_experts", "a mixture of experts", false, false},
-    {"moe_intermediate_size", "a mixture of experts", false, false},
-    {"kv_lora_rank", "multi-head latent attention", false, false},
-    {"index_topk", "an indexer that chooses keys", true, false},
-    {"linear_num_value_heads|linear_attn_config", "linear attention", false, true},
-    {"mamba_d_state|ssm_cfg|ssm_state_size", "state space layers", false, true},
-    {"use_cla", "keys and values that layers share", true, false},
-    {"num_kv_shared_layers", "keys and values that layers share", true, false},
-    {"num_key_value_heads_per_layer|block_configs", "layers that differ in heads", true, false},
-    {"mamba_proj_bias", "biases of Mamba's GEMMs", true, false},
-    {"is_encoder_decoder", "an encoder", true, false},
+    {"num_local_experts", "a mixture of experts", WITHOUT_EXPERTS},
+    {"num_experts", "a mixture of experts", WITHOUT_EXPERTS},
+    {"n_routed_experts", "a mixture of experts", WITHOUT_EXPERTS},
+    {"moe_intermediate_size", "a mixture of experts", WITHOUT_EXPERTS},
+    {"kv_lora_rank", "multi-head latent attention", WITHOUT_EXPERTS},
+    {"index_topk", "an indexer that chooses keys", WITHOUT_INDEXER},
+    {"indexer_types|index_topk_pattern|index_topk_freq", "an indexer that layers share", OF_NONE},
+    {"linear_num_value_heads|linear_attn_config", "linear attention", WITHOUT_HYBRID},
+    {"mamba_d_state|ssm_cfg|ssm_state_size", "state space layers", WITHOUT_HYBRID},
+    {"use_cla", "keys and values that layers share", OF_NONE},
+    {"num_kv_shared_layers", "keys and values that layers share", OF_NONE},
+    {"num_key_value_heads_per_layer|block_configs", "layers that differ in heads", OF_NONE},
+    {"mamba_proj_bias", "biases of Mamba's GEMMs", OF_NONE},
+    {"is_encoder_decoder", "an encoder", OF_NONE},
 };
 
 /* ---- families ---- */
@@ -674,14 +609,17 @@ static bool is_idle(const struct ty_node *node)
 static void refuse(struct ty_hf_reader *r, const struct ty_hf_family *family)
 {
     for (size_t i = 0; i < TY_COUNT(refused); i++) {
-        const bool knows = refused[i].hybrid ? family->hybrid != NULL : family->experts != NULL;
-        const bool asks = refused[i].always || !knows;
-        const struct ty_node *node = asks ? ty_hf_value(r, refused[i].key) : NULL;
+        const bool experts = family->experts != NULL, indexed = experts && family->experts->indexed;
+        const bool knows[] = {[OF_NONE] = false,
+                              [WITHOUT_EXPERTS] = experts,
+                              [WITHOUT_HYBRID] = family->hybrid != NULL,
+                              [WITHOUT_INDEXER] = indexed};
+        const struct ty_node *node = knows[refused[i].of] ? NULL : ty_hf_value(r, refused[i].key);
         if (node != NULL && !is_idle(node)) {
             const char *what = ty_arena_printf(r->arena,
-                                               refused[i].always || refused[i].hybrid
-                                                   ? "%s: that is not simulated"
-                                                   : "%s, and models of type %s have none",
+                                               refused[i].of == WITHOUT_EXPERTS
+                                                   ? "%s, and models of type %s have none"
+                                                   : "%s: that is not simulated",
                                                refused[i].what, family->model_type);
             ty_hf_fail(r, node, refused[i].key, what == NULL ? refused[i].what : what);
             return; /* one reason is enough */
@@ -760,7 +698,7 @@ static void convert(struct ty_hf_reader *r, const struct ty_hf_family *family)
         put_dense(r, family, &shape);
     }
     if (family->experts != NULL && family->experts->latent) {
-        hf_put_latent(r, &shape);
+        hf_put_latent(r, family->experts, &shape);
     }
     const unsigned long further = ty_hf_number(r, "num_nextn_predict_layers", 0);
     if (further > 0) {

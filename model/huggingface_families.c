@@ -358,6 +358,8 @@ static const struct ty_hf_experts deepseek = {ROUTED, .latent = true, .optional 
 static const struct ty_hf_experts biased_router = {ROUTED, .router_bias = true, .optional = true};
 static const struct ty_hf_experts glm_lite = {ROUTED, .latent = true, .router_bias = true,
                                               .optional = true};
+static const struct ty_hf_experts deepseek_sparse = {ROUTED, .latent = true, .router_bias = true,
+                                                     .indexed = true};
 static const struct ty_hf_experts gpt_oss = {.experts = "num_local_experts",
                                              PER_TOKEN,
                                              .width = "intermediate_size",
@@ -549,6 +551,8 @@ const struct ty_hf_family ty_hf_families[] = {
     {"deepseek", "DeepSeekMoE", NULL, .experts = &deepseek_moe},
     {"deepseek_v2", "DeepSeek-V2", NULL, .keys = &latent_keys, .experts = &deepseek},
     {"deepseek_v3", "DeepSeek-V3, R1", NULL, .keys = &latent_keys, .experts = &deepseek},
+    {"deepseek_v32", "DeepSeek-V3.2", NULL, .keys = &latent_keys, .experts = &deepseek_sparse},
+    {"glm_moe_dsa", "GLM-5", NULL, .keys = &latent_keys, .experts = &deepseek_sparse},
     {"kimi_k2", "Kimi K2", "kimik2 deepseekv3", .keys = &latent_keys, .experts = &deepseek},
     {"dots1", "dots.llm1", NULL, .experts = &biased_router, QK_HEADS},
     {"gpt_oss", "gpt-oss", NULL, .experts = &gpt_oss, .bias = TY_BIAS_ALL, .defaults = &gpt_oss_is,
@@ -642,8 +646,7 @@ const struct ty_hf_refusal ty_hf_refusals[] = {
     {"qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text kimi_linear olmo_hybrid "
      "minimax minimax_text_01 minimax_m1 bailing_moe_linear bailing_hybrid",
      "linear attention is not simulated"},
-    {"deepseek_v32 deepseek_v4 glm_moe_dsa",
-     "sparse attention, whose keys an indexer chooses, is not simulated"},
+    {"deepseek_v4", "sparse attention to compressed keys is not simulated"},
     {"nemotron-nas deci decilm openelm",
      "its layers differ in width; a model of equal layers can be "
      "simulated"},

@@ -1,9 +1,99 @@
-/* huggingface_hybrid.c - layers of several kinds in a Hugging Face config.json: which block each
- * has, as model.layer_pattern says it, and the sizes of those that keep a state. */
+/* huggingface_hybrid.c - layers of several kinds in a Hugging Face config.json: which have experts,
+ * which block each has, as model.layer_pattern says it, and the sizes of those that keep a
+ * state. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/huggingface_internal.h"
+
+/* ---- which layers have experts ---- */
+
+static void every(bool *dense, unsigned long layers, unsigned long n, unsigned long shift)
+{
+    for (unsigned long i = 0; i < layers && n > 1; i++) {
+        dense[i] = dense[i] || (i + shift) % n != 0;
+    }
+}
+
+static void first_ones(bool *dense, unsigned long layers, unsigned long n)
+{
+    for (unsigned long i = 0; i < layers && i < n; i++) {
+        dense[i] = true;
+    }
+}
+
+/* The layers of a list become dense, or all others do. */
+static void listed_dense(struct ty_hf_reader *r, const char *key, bool *dense, unsigned long layers,
+                         bool others)
+{
+    const struct ty_node *list = ty_hf_value(r, key);
+    if (list == NULL || list->kind != TY_NODE_LIST || (others && list->first == NULL)) {
+        return;
+    }
+    bool *in = ty_arena_array(r->arena, bool, layers);
+    if (in == NULL) {
+        r->code = ty_fail_memory(r->err);
+        return;
+    }
+    memset(in, 0, layers * sizeof(*in));
+    for (const struct ty_node *item = list->first; item != NULL; item = item->next) {
+        unsigned long number = layers;
+        if (!ty_hf_is_number(item, true) || (number = strtoul(item->text, NULL, 10)) >= layers) {
+            ty_hf_fail(r, item, key, "no number of a layer, from 0 on");
+            return;
+        }
+        in[number] = true;
+    }
+    for (unsigned long i = 0; i < layers; i++) {
+        dense[i] = dense[i] || in[i] != others;
+    }
+}
+
+/* A number n, every n-th layer from the first on, or a list with 1 for each layer that has them. */
+static void frequency(struct ty_hf_reader *r, bool *dense, unsigned long layers)
+{
+    static const char key[] = "moe_layer_freq";
+    const struct ty_node *list = ty_hf_value(r, key);
+    unsigned long i = 0;
+    if (list == NULL || list->kind != TY_NODE_LIST) {
+        every(dense, layers, ty_hf_number(r, key, 1), 0);
+        return;
+    }
+    for (const struct ty_node *item = list->first; item != NULL && i < layers; item = item->next) {
+        dense[i] = dense[i] || !ty_hf_is_number(item, true) || strcmp(item->text, "0") == 0;
+        i++;
+    }
+}
+
+/* A word for each layer: "dense", "sparse". */
+static void listed_words(struct ty_hf_reader *r, bool *dense, unsigned long layers)
+{
+    const struct ty_node *item = ty_hf_value(r, "mlp_layer_types");
+    item = item != NULL && item->kind == TY_NODE_LIST ? item->first : NULL;
+    for (unsigned long i = 0; item != NULL && i < layers; item = item->next, i++) {
+        dense[i] = dense[i] || (item->kind == TY_NODE_SCALAR && strcmp(item->text, "dense") == 0);
+    }
+}
+
+void ty_hf_find_dense(struct ty_hf_reader *r, bool *dense, unsigned long layers)
+{
+    const unsigned long start = ty_hf_number(r, "moe_layer_start_index", 0);
+    const struct ty_node *end = ty_hf_value(r, "moe_layer_end_index");
+    first_ones(dense, layers, ty_hf_number(r, "first_k_dense_replace|moe_layer_num_skipped", 0));
+    first_ones(dense, layers, start);
+    for (unsigned long i = 0; end != NULL && ty_hf_is_number(end, true) && i < layers; i++) {
+        dense[i] = dense[i] || i > strtoul(end->text, NULL, 10); /* -1: up to the last */
+    }
+    every(dense, layers, ty_hf_number(r, "decoder_sparse_step", 1), 1);
+    every(dense, layers, ty_hf_number(r, "moe_layer_interval", 1), 1);
+    every(dense, layers, ty_hf_number(r, "interleave_moe_layer_step", 1), 1);
+    frequency(r, dense, layers);
+    listed_words(r, dense, layers);
+    listed_dense(r, "mlp_only_layers", dense, layers, false);
+    listed_dense(r, "moe_layers", dense, layers, true);
+}
+
+/* ---- which block each has ---- */
 
 /* Words of lists, whatever the family; "state" is the letter of its own layers with a state. */
 static const struct {

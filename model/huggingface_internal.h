@@ -65,6 +65,7 @@ struct ty_hf_experts {
     const char *n_shared, *shared_width; /* so many of that width; or of this together */
     const char *groups, *group_limit;
     bool shared_gate, sinks, router_bias, latent;
+    bool indexed;  /* an indexer may choose keys */
     bool optional; /* a file that gives no number of them is of a model without */
 };
 
@@ -183,7 +184,11 @@ const struct ty_node *ty_hf_unknown(struct ty_hf_reader *r, const struct ty_node
 
 /* ---- parts of the model section, each in a file of its own ---- */
 
-/* huggingface_hybrid.c: model.layer_pattern, where `dense` says which layers have no experts, and
+/* huggingface_hybrid.c: sets which of so many layers have no experts: every key that a family has
+ * for it takes them from some. */
+void ty_hf_find_dense(struct ty_hf_reader *r, bool *dense, unsigned long layers);
+
+/* The same file: model.layer_pattern, where `dense` says which layers have no experts, and
  * the sizes of layers with a state. False: no layer has one, and none of it is needed. */
 bool ty_hf_put_hybrid(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
                       const struct ty_hf_shape *shape, const bool *dense);

@@ -272,6 +272,8 @@ static const char *const idle[] = {
     "query_pre_attn_scalar",
     "residual_multiplier",
     "return_dict",
+    "indexer_rope_interleave",
+    "qk_head_dim",
     "rope_interleave",
     "rope_local_base_freq",
     "rope_parameters",

@@ -83,7 +83,7 @@ static void freeze(struct ty_block_maker *b)
                   (end || ty_arch_is_lowest(b->arch, b->layer));
     for (uint32_t i = 0; i < b->out->n; i++) {
         struct ty_unit_op *op = &b->out->op[i];
-        op->lowest = lowest;
+        op->lowest = lowest || op->detached;
         op->frozen = op->frozen && op->n_weights > 0;
         op->stored_B = stored_bytes(b, op);
         unpack(b, op);

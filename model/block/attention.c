@@ -22,7 +22,8 @@
  *                of those of k, which are one for all heads
  *
  * Training computes keys and values of every head; the absorbed form, which scores against the
- * latent, has 3.4 times the products and pays for decoding only. Without a query latent q comes
+ * latent, has 3.4 times the products and pays for decoding only, and where an indexer chooses the
+ * keys of each query (indexer.c): then all heads read the same. Without a query latent q comes
  * from the hidden states, h x a (d_n + d_r), in `mla up`. That operator runs again where a layer
  * recomputes its up-projections, and what it has made need not be kept.
  *
@@ -32,6 +33,21 @@
  *
  * Kept, elements per token: latents before and after their norms 2 (r_q + r_kv) + d_r; queries,
  * keys with their position part, values a (2 (d_n + d_r) + d_v). */
+
+/* Widths of queries and values in the core, and heads that have keys of their own. */
+struct core_shape {
+    double q, v, kv_heads;
+};
+
+static struct core_shape core_shape(const struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    if (ty_arch_is_indexed(arch)) {
+        return (struct core_shape){(double)arch->kv_latent + arch->head_rope, arch->kv_latent, 1};
+    }
+    return (struct core_shape){ty_arch_query_width(arch), ty_arch_value_width(arch),
+                               b->shard.kv_heads};
+}
 
 static void product(const struct ty_block_maker *b, struct ty_unit_op *op, double rows, double in,
                     double out)
@@ -103,24 +119,30 @@ static uint32_t block_latent(struct ty_block_maker *b)
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), rope = arch->head_rope;
     const double latents = (double)arch->query_latent + arch->kv_latent;
     const double own = e * b->shard.own_tokens, all = e * b->shard.tokens;
+    const struct core_shape core = core_shape(b);
+    const bool indexed = ty_arch_is_indexed(arch);
     const double heads =
-        b->shard.heads * (2.0 * ty_arch_query_width(arch) + ty_arch_value_width(arch));
+        indexed ? (b->shard.heads + 1) * core.q : b->shard.heads * (2.0 * core.q + core.v);
     const uint32_t first = b->out->n;
     down(b);
+    if (indexed) {
+        ty_block_indexer(b);
+    }
     up(b);
+    const uint32_t at = b->out->n - 1;
     ty_block_keep(b, first, first, "inputs of the latents' norms", own * (latents + rope));
     const double latent = (again ? own : all) / e * ty_block_operand_bytes(b);
     const uint32_t norm = b->out->op[first].n_kernels - 1;
-    ty_block_keep_of(b, first, norm - 2, first + 1, "latent of q",
-                     ty_block_kept_input(b, &b->out->op[first + 1], TY_TARGET_Q,
+    ty_block_keep_of(b, first, norm - 2, at, "latent of q",
+                     ty_block_kept_input(b, &b->out->op[at], TY_TARGET_Q,
                                          b->shard.tokens * arch->query_latent,
                                          latent * arch->query_latent));
-    ty_block_keep_of(b, first, norm, first + 1, "latent of k and v",
-                     ty_block_kept_input(b, &b->out->op[first + 1], TY_TARGET_K | TY_TARGET_V,
+    ty_block_keep_of(b, first, norm, at, "latent of k and v",
+                     ty_block_kept_input(b, &b->out->op[at], TY_TARGET_K | TY_TARGET_V,
                                          b->shard.tokens * arch->kv_latent,
                                          latent * arch->kv_latent));
-    ty_block_keep(b, first + 1, first + 2, "q, k, v", all * heads);
-    return first + 1;
+    ty_block_keep(b, at, at + 1, "q, k, v", all * heads);
+    return at;
 }
 
 static bool is_flash(const struct ty_arch *arch)
@@ -130,7 +152,8 @@ static bool is_flash(const struct ty_arch *arch)
 
 static bool casts_core(const struct ty_block_maker *b)
 {
-    return b->layout->framework.fp8_attention && ty_block_is_narrow(b) && is_flash(b->arch);
+    return b->layout->framework.fp8_attention && ty_block_is_narrow(b) && is_flash(b->arch) &&
+           !ty_arch_is_indexed(b->arch);
 }
 
 static bool rotates(const struct ty_arch *arch)
@@ -285,25 +308,29 @@ static void core(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
     const bool window = ty_arch_has_window(arch, b->layer), latent = ty_arch_is_latent(arch);
+    const bool chosen = ty_arch_is_indexed(arch);
+    const struct core_shape x = core_shape(b);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "attention core", "attention core backward", NULL);
     op->host_s = b->layout->framework.attention_sync;
     op->recompute = TY_RECOMPUTE_CORE;
-    ty_block_kernel(op,
-                    &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,
-                                        .dtype = arch->dtype,
-                                        .variant = arch->attention,
-                                        .dropout = arch->dropout > 0,
-                                        .attention = {.sequences = b->shard.sequences,
-                                                      .tokens = b->shard.sequence,
-                                                      .narrow = !arch->softmax_in_fp32,
-                                                      .heads = b->shard.heads,
-                                                      .kv_heads = b->shard.kv_heads,
-                                                      .head_dim = ty_arch_query_width(arch),
-                                                      .value_dim = latent ? arch->head_value : 0,
-                                                      .window = window ? arch->window : 0,
-                                                      .full = arch->full_attention,
-                                                      .fp8 = casts_core(b)}});
+    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,
+                                            .dtype = arch->dtype,
+                                            .variant = arch->attention,
+                                            .dropout = arch->dropout > 0,
+                                            .attention = {.sequences = b->shard.sequences,
+                                                          .tokens = b->shard.sequence,
+                                                          .narrow = !arch->softmax_in_fp32,
+                                                          .heads = b->shard.heads,
+                                                          .kv_heads = x.kv_heads,
+                                                          .head_dim = x.q,
+                                                          .value_dim = latent ? x.v : 0,
+                                                          .window = chosen   ? arch->index_topk
+                                                                    : window ? arch->window
+                                                                             : 0,
+                                                          .chosen = chosen,
+                                                          .full = arch->full_attention,
+                                                          .fp8 = casts_core(b)}});
     if (arch->sinks) {
         ty_block_weight(op, "sinks", b->shard.heads);
     }
@@ -351,14 +378,16 @@ static void gradients(const struct ty_block_maker *b)
     const struct ty_arch *arch = b->arch;
     const struct ty_shard *x = &b->shard;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype);
-    const double dq = ty_arch_query_width(arch), dv = ty_arch_value_width(arch);
+    const struct core_shape d = core_shape(b);
     const double all = x->tokens * x->heads * x->sequence;
     const bool wide = arch->attention == TY_ATTENTION_UNFUSED && arch->softmax_in_fp32 && e < 4;
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "gradients of q, k, v and output",
-                  x->tokens * e * (x->heads + x->kv_heads) * (dq + dv));
+                  x->tokens * e * (x->heads + d.kv_heads) * (d.q + d.v));
     if (is_flash(arch)) {
-        ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "32-bit sums of q's gradient",
-                      x->tokens * 4 * x->heads * dq);
+        const bool keys = ty_arch_is_indexed(arch);
+        ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION,
+                      keys ? "32-bit sums of keys' gradients" : "32-bit sums of q's gradient",
+                      x->tokens * 4 * (keys ? 1 : x->heads) * d.q);
         return;
     }
     /* of the probabilities, 16 bit; framework operators: of the 32-bit softmax's result and
@@ -377,6 +406,11 @@ void ty_block_attention(struct ty_block_maker *b)
     cast_core(b, &b->out->op[made]);
     core(b);
     proj(b);
+    if (ty_arch_is_indexed(b->arch)) {
+        ty_block_keep(b, made + 1, made + 1, "attention output over latents",
+                      ty_dtype_bytes((enum ty_dtype)b->arch->dtype) * x->tokens * x->heads *
+                          b->arch->kv_latent);
+    }
     ty_block_keep(b, made + 1, made + 2, "attention output", output * bytes.core);
     ty_block_keep(b, made + 2, made + 2, "attention output in fp8",
                   b->out->op[made + 2].frozen ? 0 : output * bytes.proj);

@@ -234,13 +234,14 @@ struct ty_unit_op {
     double stored_B;    /* bytes of a frozen weight */
     bool adapter;       /* it stands beside a matrix of the operator before it (adapters.c) */
     bool lowest;        /* no weight below it is either: its products have no input gradients */
-    bool loss;          /* tensor ranks exchange what the loss needs after it */
-    double bias;        /* columns of its result that a bias is added to */
-    double gathers;     /* columns of its result that tensor ranks gather; 0: none */
-    bool expert;        /* its weights are those of experts, which have ranks of their own */
-    bool routed;        /* its work grows with what routing brings to the rank's experts */
-    uint8_t rows;       /* enum ty_rows_role */
-    double host_s;      /* its forward waits so long for a host of host_speed 1 */
+    bool detached;  /* its input is cut off from what is below: it is lowest, and they are not */
+    bool loss;      /* tensor ranks exchange what the loss needs after it */
+    double bias;    /* columns of its result that a bias is added to */
+    double gathers; /* columns of its result that tensor ranks gather; 0: none */
+    bool expert;    /* its weights are those of experts, which have ranks of their own */
+    bool routed;    /* its work grows with what routing brings to the rank's experts */
+    uint8_t rows;   /* enum ty_rows_role */
+    double host_s;  /* its forward waits so long for a host of host_speed 1 */
     bool overlaps_comm; /* runs during the collectives issued before it: what comes after it waits
                          * for what they bring */
     struct ty_op_comms comms[TY_N_COMM_PLACES];

@@ -119,6 +119,7 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
 
 /* The parts of units, each in its own file. */
 void ty_block_attention(struct ty_block_maker *b);
+void ty_block_indexer(struct ty_block_maker *b);
 void ty_block_state(struct ty_block_maker *b, enum ty_layer_block block);
 void ty_block_mlp(struct ty_block_maker *b);
 void ty_block_experts(struct ty_block_maker *b);

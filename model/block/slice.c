@@ -18,8 +18,9 @@ void ty_unit_slice(const struct ty_unit_ops *unit, const struct ty_unit_costs *w
 {
     for (uint32_t i = 0; i < unit->n; i++) {
         const struct ty_kernel *kernel = &unit->op[i].kernel[0];
-        if (kernel->op == TY_OPERATOR_ATTENTION) {
-            const double w = kernel->attention.window / (n * kernel->attention.tokens);
+        const bool core = kernel->op == TY_OPERATOR_ATTENTION;
+        if (core || kernel->op == TY_OPERATOR_INDEX) {
+            const double w = core ? kernel->attention.window / (n * kernel->attention.tokens) : 0;
             const double share = w > 0
                                      ? pairs_until((q + 1.0) / n, w) - pairs_until((double)q / n, w)
                                      : (2.0 * q + 1) / ((double)n * n);

@@ -299,17 +299,15 @@ static double type_factor(const struct ty_gpu *gpu, const struct ty_kernel *kern
 }
 
 /* Pairs of a query and a key that are worked out, of one head and sequence. A window w of k keys
- * leaves w k - w^2 / 2 of the k^2 pairs, shared by queries as they come. */
+ * leaves w k - w^2 / 2 of the k^2 pairs, shared by queries as they come; w keys chosen of those
+ * before a query are as many. */
 static double pairs(const struct ty_attention_core *x, double queries)
 {
     const double k = x->tokens, w = x->window;
     if (x->unmasked) {
         return queries * k;
     }
-    if (w > 0 && w < k) {
-        return queries * (w - w * w / (2 * k));
-    }
-    return (x->full ? 1 : 0.5) * queries * k;
+    return (x->full && !(w > 0 && w < k) ? 2 : 1) * ty_causal_pairs(queries, k, w);
 }
 
 static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *kernel, bool backward)
@@ -332,7 +330,12 @@ static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *ke
     const double occupancy = ty_attention_occupancy(b * x->heads * q / FULL_SEQUENCE, backward);
     const double forward_flops = 2 * b * pairs(x, q) * x->heads * (x->head_dim + value_dim(x));
     const double flops = backward ? backward_work(x) * forward_flops : forward_flops;
-    return (struct ty_cost){flops / (own_rate * occupancy) + gpu->kernel_overhead, flops};
+    double seconds = flops / (own_rate * occupancy);
+    if (x->chosen) { /* read in 16 bit, gradients added in 32 */
+        seconds = fmax(seconds, ty_chosen_seconds(gpu, b * pairs(x, q), x->heads,
+                                                  (backward ? 4 : 2) * x->head_dim));
+    }
+    return (struct ty_cost){seconds + gpu->kernel_overhead, flops};
 }
 
 /* Bytes that softmax and what belongs to it move for each score, and kernels they take. e: bytes of
@@ -740,6 +743,9 @@ struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *
     if (kernel->op == TY_OPERATOR_SCAN) {
         return ty_scan_cost(gpu, kernel, direction == TY_DGRAD);
     }
+    if (kernel->op == TY_OPERATOR_INDEX) {
+        return ty_index_cost(gpu, kernel, direction == TY_DGRAD);
+    }
     return kernel->op == TY_OPERATOR_ATTENTION
                ? attention_cost(gpu, kernel, direction == TY_DGRAD)
                : elementwise_cost(gpu, kernel, direction == TY_DGRAD);
@@ -767,6 +773,8 @@ double ty_kernel_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel)
         return attention_bytes(&kernel->attention, e);
     case TY_OPERATOR_SCAN:
         return ty_scan_bytes(kernel);
+    case TY_OPERATOR_INDEX:
+        return ty_index_bytes(kernel);
     default:
         return elementwise_bytes(gpu, kernel);
     }

@@ -76,6 +76,7 @@ struct ty_attention_core {
     bool narrow;              /* unfused: the softmax is in the type of the scores, not in 32 bit */
     bool fp8;                 /* flash: queries, keys and values are fp8 */
     bool unmasked; /* every query sees every key: a part of a sequence next to another one */
+    bool chosen;   /* the keys of a window are anywhere, others for every query */
 };
 
 /* Which recurrence a scan works out, in chunks of tokens. */
@@ -91,6 +92,15 @@ struct ty_scan {
     double heads, groups; /* of this rank; those that have keys and queries of their own */
     double key, value;    /* widths */
     double chunk;         /* tokens */
+};
+
+/* An indexer: of the keys before it a query keeps those whose scores are largest, and these scores
+ * learn the weights that heads of attention give to such keys. */
+struct ty_index {
+    double sequences, tokens;       /* of keys */
+    double queries;                 /* of each sequence; 0: all */
+    double heads, width, chosen;    /* of the indexer; keys that a query keeps */
+    double teachers, teacher_width; /* heads of attention on this rank; of their keys */
 };
 
 struct ty_update {
@@ -115,6 +125,7 @@ struct ty_kernel {
         struct ty_permute permute; /* permute, unpermute */
         struct ty_attention_core attention;
         struct ty_scan scan;
+        struct ty_index index;
         struct ty_update update; /* accumulation, optimizer */
         double elements;         /* the others; router: scores, one for a token and an expert */
     };

@@ -20,4 +20,15 @@ struct ty_cost ty_scan_cost(const struct ty_gpu *gpu, const struct ty_kernel *ke
                             bool backward);
 double ty_scan_bytes(const struct ty_kernel *kernel);
 
+/* index.c: scores, the largest of them, and what they learn from; the least bytes of a forward. */
+struct ty_cost ty_index_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                             bool backward);
+double ty_index_bytes(const struct ty_kernel *kernel);
+
+/* Pairs of a query and a key in a window of w of k keys, queries as they come; w 0: all before. */
+double ty_causal_pairs(double queries, double k, double w);
+/* Seconds that keys of which every query has its own take through the L2 cache: so many pairs,
+ * `bytes` of a key, read once by a block of queries' heads. */
+double ty_chosen_seconds(const struct ty_gpu *gpu, double pairs, double heads, double bytes);
+
 #endif

@@ -21,6 +21,7 @@
     X(NORM, "norm")                                                                                \
     X(ACTIVATION, "activation")                                                                    \
     X(SCAN, "scan")                                                                                \
+    X(INDEX, "index")                                                                              \
     X(CONVOLUTION, "convolution")                                                                  \
     X(ROTARY, "rotary")                                                                            \
     X(RESIDUAL, "residual")                                                                        \

@@ -75,14 +75,26 @@ static void ring(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_
                   4 / e * sizes(b).output);
 }
 
+/* Where an indexer chooses: one latent of a token in place of its keys and values, or its key. */
 static void all_gather(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const uint32_t n = b->layout->context;
-    struct ty_attention_core *core = &op->kernel[0].attention;
+    struct ty_kernel *kernel = &op->kernel[0];
+    struct ty_attention_core *core = &kernel->attention;
+    struct ty_index *index = &kernel->index;
+    const double token = b->shard.tokens * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double keys = kernel->op == TY_OPERATOR_INDEX ? token * index->width
+                        : core->chosen                  ? token * core->head_dim
+                                                        : 2 * sizes(b).keys;
     struct ty_op_comm whole = {
-        .group = TY_GROUP_CONTEXT, .coll = TY_COLL_ALL_GATHER, .bytes = 2 * sizes(b).keys * n};
-    core->queries = core->tokens;
-    core->tokens *= n;
+        .group = TY_GROUP_CONTEXT, .coll = TY_COLL_ALL_GATHER, .bytes = keys * n};
+    if (kernel->op == TY_OPERATOR_INDEX) {
+        index->queries = index->tokens;
+        index->tokens *= n;
+    } else {
+        core->queries = core->tokens;
+        core->tokens *= n;
+    }
     ty_block_comm(op, TY_BEFORE_FORWARD, &whole, 1);
     ty_block_comm(op, TY_BEFORE_DGRAD, &whole, 1);
     whole.coll = TY_COLL_REDUCE_SCATTER;
@@ -170,7 +182,8 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
         scan(b, op);
         return;
     }
-    if (n == 1 || op->kernel[0].op != TY_OPERATOR_ATTENTION) {
+    const bool core = op->kernel[0].op == TY_OPERATOR_ATTENTION;
+    if (n == 1 || (!core && op->kernel[0].op != TY_OPERATOR_INDEX)) {
         return;
     }
     switch ((enum ty_context_method)b->layout->context_method) {
@@ -255,6 +268,12 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                              "%u: parts of a sequence are put together by flash kernels, and "
                              "model.attention is %s; write flash2 there, or 1 here",
                              (unsigned)layout->context, ty_attention_words[arch->attention].name);
+    }
+    if (ty_arch_is_indexed(arch) && layout->context_method != TY_CONTEXT_ALL_GATHER) {
+        return ty_check_fail(section, "context_method", err,
+                             "%s: keys that an indexer chooses (model.index_topk) are those of all "
+                             "ranks; write all-gather",
+                             ty_context_words[layout->context_method].name);
     }
     const bool rings = layout->context_method == TY_CONTEXT_HYBRID
                            ? layout->context_inner < layout->context

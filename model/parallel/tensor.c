@@ -278,7 +278,7 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
         (mesh.scheme == TY_TENSOR_3D ? ty_mesh_3d_around : ty_mesh_2d_around)(b, &mesh, op);
         return;
     }
-    if (op->column && (op->joined & TY_JOINED_INPUT) == 0) {
+    if (op->column && !op->detached && (op->joined & TY_JOINED_INPUT) == 0) {
         ty_block_column_comm(b, op, TY_AFTER_DGRAD, TY_COLL_ALL_REDUCE, op->n_reduces);
     }
     if (op->loss) {

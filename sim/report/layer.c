@@ -56,6 +56,7 @@ static void put_shape(struct ty_text *t, const struct ty_kernel *kernel)
     const struct ty_grouped *g = &kernel->grouped;
     const struct ty_permute *p = &kernel->permute;
     const struct ty_scan *s = &kernel->scan;
+    const struct ty_index *i = &kernel->index;
     char number[32];
     switch (kernel->op) {
     case TY_OPERATOR_MATMUL:
@@ -77,7 +78,7 @@ static void put_shape(struct ty_text *t, const struct ty_kernel *kernel)
             ty_text_add(t, ", values of %.10g", x->value_dim);
         }
         if (x->window > 0) {
-            ty_text_add(t, ", window of %.10g", x->window);
+            ty_text_add(t, x->chosen ? ", %.10g chosen" : ", window of %.10g", x->window);
         }
         return;
     case TY_OPERATOR_SCAN:
@@ -86,6 +87,11 @@ static void put_shape(struct ty_text *t, const struct ty_kernel *kernel)
             "%.10g x %.10g tokens in chunks of %.10g, %.10g heads of %.10g, %.10g groups of "
             "keys of %.10g",
             s->sequences, s->tokens, s->chunk, s->heads, s->value, s->groups, s->key);
+        return;
+    case TY_OPERATOR_INDEX:
+        ty_text_add(t, "%.10g x %.10g queries, %.10g keys, %.10g heads of %.10g, %.10g chosen",
+                    i->sequences, i->queries > 0 ? i->queries : i->tokens, i->tokens, i->heads,
+                    i->width, i->chosen);
         return;
     default:
         ty_text_add(t, "%s elements", ty_words_count(kernel->elements, number, sizeof(number)));

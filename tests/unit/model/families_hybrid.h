@@ -31,6 +31,33 @@ struct hybrid_row {
         "hybrid_override_pattern" : pattern_,                                                      \
         __VA_ARGS__                                                                                \
     })
+
+/* The same of those with latent attention and an indexer. */
+#define INDEXED(type_, layers_, hidden_, heads_, ffn_, words_, query_, nope_, index_, value_, ...) \
+    JSON({                                                                                         \
+        "model_type" : type_,                                                                      \
+        "num_hidden_layers" : layers_,                                                             \
+        "hidden_size" : hidden_,                                                                   \
+        "num_attention_heads" : heads_,                                                            \
+        "intermediate_size" : ffn_,                                                                \
+        "vocab_size" : words_,                                                                     \
+        "q_lora_rank" : query_,                                                                    \
+        "kv_lora_rank" : 512,                                                                      \
+        "qk_nope_head_dim" : nope_,                                                                \
+        "qk_rope_head_dim" : 64,                                                                   \
+        "v_head_dim" : value_,                                                                     \
+        "index_head_dim" : 128,                                                                    \
+        "index_n_heads" : index_,                                                                  \
+        "index_topk" : 2048,                                                                       \
+        "first_k_dense_replace" : 3,                                                               \
+        "moe_intermediate_size" : 2048,                                                            \
+        "n_routed_experts" : 256,                                                                  \
+        "n_shared_experts" : 1,                                                                    \
+        "num_experts_per_tok" : 8,                                                                 \
+        "num_nextn_predict_layers" : 1,                                                            \
+        "topk_method" : "noaux_tc",                                                                \
+        __VA_ARGS__                                                                                \
+    })
 #define NO_EXPERTS "n_routed_experts" : 0
 
 static const struct hybrid_row hybrid_families[] = {
@@ -114,6 +141,15 @@ static const struct hybrid_row hybrid_families[] = {
          "conv_kernel" : 4
      }),
      2.7e9, 0.002},
+    {"DeepSeek-V3.2", /* the model card counts weights and scales */
+     INDEXED("deepseek_v32", 61, 7168, 128, 18432, 129280, 1536, 128, 64, 128, "n_group" : 8,
+             "topk_group" : 4),
+     685e9, 0.005},
+    {"GLM-5",
+     INDEXED("glm_moe_dsa", 78, 6144, 64, 12288, 154880, 2048, 192, 32, 256, "n_group" : 1,
+             "topk_group" : 1, "qk_head_dim" : 256, "indexer_rope_interleave"
+             : true),
+     754e9, 0.002}, /* 744 without the module for a second token */
     {"Granite 4.0 H Tiny", JSON({
          "model_type" : "granitemoehybrid",
          "num_hidden_layers" : 10,

@@ -197,7 +197,7 @@ TEST(every_mistake_has_a_place_and_a_remedy)
          ":3:5: time_us: not positive (-1); write a time above 0"},
         {HEAD "gemm,forward,,bf16,8,8,8,,,,,,,,1\n",
          ":2:1: op: unknown word (gemm); write one of matmul, grouped, attention, norm, "
-         "activation, scan, convolution, rotary, "
+         "activation, scan, index, convolution, rotary, "
          "residual, scale, merge, permute, unpermute, router, cast, embedding, cross-entropy, "
          "accumulation, optimizer, all-reduce, "
          "all-gather, reduce-scatter, broadcast, reduce, all-to-all, send-recv"},
