@@ -164,6 +164,7 @@ struct ty_arch {
     int frozen_dtype; /* enum ty_frozen_dtype */
     struct ty_lora lora;
 
+    const struct ty_pack *packed; /* documents of all sequences (packing.h); NULL: one in each */
     uint32_t slice_of; /* tokens of the sequence that `sequence` is a slice of; 0: it is whole */
 };
 

@@ -11,6 +11,7 @@
 
 #include "model/check.h"
 #include "model/offload.h"
+#include "model/packing.h"
 #include "model/parallel.h"
 #include "topology/exceptions.h"
 
@@ -745,8 +746,11 @@ int ty_layout_derive(struct ty_layout *layout, const struct ty_section *section,
 }
 
 int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_section *section,
-                           uint32_t slices, struct ty_err *err)
+                           const struct ty_arch *arch, uint32_t slices, struct ty_err *err)
 {
+    if (arch->packed != NULL) {
+        return ty_packing_check(layout, section, slices, err);
+    }
     if (layout->context == 1 || slices <= 1) {
         return 0;
     }

@@ -145,9 +145,10 @@ int ty_layout_derive(struct ty_layout *layout, const struct ty_section *section,
                      const struct ty_arch *arch, const struct ty_cluster *cluster, uint32_t chunks,
                      const struct ty_parallel *const *kinds, struct ty_err *err);
 
-/* A sequence that a schedule cuts into slices is not shared by ranks as well. */
+/* A sequence that a schedule cuts into slices is not shared by ranks as well, and packed ones are
+ * neither. */
 int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_section *section,
-                           uint32_t slices, struct ty_err *err);
+                           const struct ty_arch *arch, uint32_t slices, struct ty_err *err);
 
 /* Communicators that a rank opens, one per kind of group it talks to: every group of more than one
  * rank, replicas of a shard group, all ranks together, and the two homes of a tied embedding. Names

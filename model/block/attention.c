@@ -12,6 +12,7 @@
  * framework operators the 32-bit result of the softmax as well, 4 a s; flash attention: logarithms
  * of the sums of exponentials, 4 a. Source: Korthikanti et al. 2022, table 2. */
 #include "model/block/maker.h"
+#include "model/packing.h"
 
 /* ---- multi-head latent attention ---- */
 
@@ -331,6 +332,9 @@ static void core(struct ty_block_maker *b)
                                                           .chosen = chosen,
                                                           .full = arch->full_attention,
                                                           .fp8 = casts_core(b)}});
+    if (arch->packed != NULL) {
+        ty_pack_core(NULL, arch->packed, &op->kernel[0].attention);
+    }
     if (arch->sinks) {
         ty_block_weight(op, "sinks", b->shard.heads);
     }

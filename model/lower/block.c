@@ -585,6 +585,7 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
     const uint32_t index = ty_lower_begin(l, &block);
     const bool slot = want->woven || want->partner != NULL;
     l->emit.kinds = &l->here.gpus->slice[want->slice + (slot ? l->shape.slices : 0)];
+    l->emit.packed = ty_lower_is_packed(l) ? ty_lower_packed(l, want->pack) : NULL;
     l->emit.issuer.woven = want->woven;
     l->emit.issuer.second = want->woven && want->phase == TY_PHASE_FORWARD;
     l->emit.last = want->edge;

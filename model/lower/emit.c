@@ -15,6 +15,7 @@ uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block)
     l->emit.cut = l->emit.last = false;
     l->emit.fresh = true;
     l->emit.modules = NULL;
+    l->emit.packed = NULL;
     const int index = ty_build_block(&l->b, block);
     return index < 0 ? 0 : (uint32_t)index;
 }
@@ -154,13 +155,21 @@ void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16
 
 /* ---- the operators of a unit, as model/issue tells them ---- */
 
+static const struct ty_op_kinds *kinds_of(const struct ty_lowering *l, uint32_t i)
+{
+    const struct ty_unit *unit = l->emit.unit;
+    const struct ty_packed_kinds *packed = l->emit.packed;
+    const size_t slice = (size_t)(l->emit.kinds - l->here.gpus->slice);
+    return packed != NULL && packed->op[unit->kind] == i ? &packed->slice[slice][unit->kind]
+           : unit->routed != NULL                        ? &unit->routed->slice[slice][i]
+                                                         : &l->emit.kinds->op[unit->kind][i];
+}
+
 static void put_compute(void *to, uint32_t i, enum ty_op_pass pass, uint32_t nth)
 {
     struct ty_lowering *l = to;
     const struct ty_unit *unit = l->emit.unit;
-    const size_t slice = (size_t)(l->emit.kinds - l->here.gpus->slice);
-    const struct ty_op_kinds *kinds =
-        unit->routed != NULL ? &unit->routed->slice[slice][i] : &l->emit.kinds->op[unit->kind][i];
+    const struct ty_op_kinds *kinds = kinds_of(l, i);
     const uint16_t kind =
         nth == 0 ? kinds->kind[pass] : (uint16_t)(kinds->next[pass] + (nth - 1) * kinds->apart);
     ty_lower_use(l, i, pass);

@@ -105,7 +105,14 @@ struct ty_gpu_mix {
     uint8_t used[TY_GENERATIONS_MAX];    /* [n_used] generations, that of member 0 first ... */
     uint32_t member[TY_GENERATIONS_MAX]; /* ... and a member with such a GPU */
     uint32_t n_used;
-    struct ty_compute_kinds *slice; /* [2 x slices]: alone, then in an overlapped slot */
+    struct ty_compute_kinds *slice;  /* [2 x slices]: alone, then in an overlapped slot */
+    struct ty_packed_kinds **packed; /* [packs], NULL: not made yet; see packed.c */
+};
+
+/* Kinds of the attention of a micro-batch of packed documents, by kind of unit. */
+struct ty_packed_kinds {
+    uint32_t op[TY_N_UNIT_KINDS];                 /* UINT32_MAX: it has none */
+    struct ty_op_kinds slice[2][TY_N_UNIT_KINDS]; /* alone, then in an overlapped slot */
 };
 
 /* ZeRO-3: parameters of its stage that a pass finds gathered. */
@@ -123,6 +130,7 @@ struct ty_block_want {
     bool woven;                      /* half of a slot whose passes run over each other */
     enum ty_phase phase;
     uint32_t slice;
+    uint32_t pack; /* whose documents: micro-batches of all steps; 0 where they do not differ */
     bool edge; /* the first forward of the stage in a step: parameters may have to be gathered; its
                 * last backward: gradients are reduced */
     enum ty_found found;
@@ -170,7 +178,8 @@ struct ty_lower_pair {
 struct ty_lower_block {
     const struct ty_compute_kinds *kinds;
     struct ty_issuer issuer;
-    const struct ty_unit *unit; /* whose operators are issued */
+    const struct ty_packed_kinds *packed; /* NULL: attention of all micro-batches is alike */
+    const struct ty_unit *unit;           /* whose operators are issued */
     struct ty_modules *modules; /* ZeRO-3: matrices that it gathers one by one; NULL: units */
     bool fresh;                 /* nothing of the pass has been computed or is to be hidden */
     bool cut;                   /* the next operation begins a piece */
@@ -226,6 +235,7 @@ struct ty_lowering {
     uint32_t members;      /* ranks per gang, of the window where there is one */
     bool weaves;           /* passes of a slot run over each other; else one after the other: */
     size_t n_partners;     /* 1, or 1 + virtual stages when slots overlap */
+    uint32_t n_packs;      /* micro-batches of all steps that differ; 1: they do not */
     struct ty_lower_window window;
     struct ty_lower_shapes shapes;
     struct ty_lower_links links;
@@ -299,6 +309,16 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
                                enum ty_phase phase, const struct ty_cost *cost);
 /* The optimizer step over so many parameters. */
 uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
+
+/* routed.c: all passes of an operator, from the kinds `k` of others like it, where members have the
+ * costs of `s`; `work`: FLOPs over those of these kinds. */
+void ty_lower_kinds_like(struct ty_lowering *l, const struct ty_unit_op *op, double by, double work,
+                         const struct ty_routed_scratch *s, struct ty_op_kinds *k);
+/* Room for costs of members; NULL: no memory, which is noted. */
+struct ty_routed_scratch *ty_lower_scratch(struct ty_lowering *l);
+/* packed.c: whether micro-batches differ in documents; kinds of one; NULL: no memory. */
+bool ty_lower_is_packed(const struct ty_lowering *l);
+const struct ty_packed_kinds *ty_lower_packed(struct ty_lowering *l, uint32_t pack);
 
 /* routed.c: kinds of the layers of a stage whose experts have different loads. Needs those that
  * layers share. */

@@ -578,7 +578,7 @@ static double split_block(const struct ty_lowering *l, const struct ty_vstage *c
 static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
 {
     const size_t blocks = (size_t)ty_lower_n_vstages(l) * TY_N_PHASES * l->shape.slices * 2 *
-                          TY_N_FOUND * l->n_partners;
+                          TY_N_FOUND * l->n_partners * l->n_packs;
     struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
     const struct ty_vstage **mine = ty_arena_alloc(l->arena, ty_lower_n_vstages(l), sizeof(*mine));
     uint32_t n_mine = 0;
@@ -708,6 +708,7 @@ static int lower_ranks(struct ty_lowering *l)
     const bool paired = ty_slots_paired(&slots);
     l->weaves = paired && l->in->layout->framework.expert_overlap;
     l->n_partners = paired && !l->weaves ? ty_lower_n_vstages(l) + 1 : 1;
+    l->n_packs = ty_lower_is_packed(l) ? l->in->steps * l->in->layout->micro_batches : 1;
     rc = lower_mirrors(l);
     if (rc == 0) {
         rc = ty_lower_own_groups(l, &slots);

@@ -10,6 +10,7 @@
 
 #include "model/block/memory.h"
 #include "model/price/book.h"
+#include "model/packing.h"
 #include "model/routing.h"
 #include "model/schedule/schedule.h"
 #include "sim/core/program/program.h"
@@ -38,6 +39,7 @@ struct ty_lower_input {
     const struct ty_layout *layout;
     const struct ty_sched_options *schedule;
     const struct ty_token_routing *routing; /* NULL: balanced */
+    const struct ty_packing *packing;       /* NULL, or of no sequence: one document each */
     uint32_t steps;
     bool tiers; /* links lead to what is off GPUs: somebody keeps something there */
     const struct ty_lower_room *room; /* [pipeline] of a rank of each stage; NULL: nothing on the

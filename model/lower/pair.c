@@ -31,8 +31,8 @@ enum {
 
 static bool same_want(const struct ty_block_want *a, const struct ty_block_want *b)
 {
-    return a->v == b->v && a->phase == b->phase && a->slice == b->slice && a->edge == b->edge &&
-           a->found == b->found && a->miss == b->miss;
+    return a->v == b->v && a->phase == b->phase && a->slice == b->slice && a->pack == b->pack &&
+           a->edge == b->edge && a->found == b->found && a->miss == b->miss;
 }
 
 /* The k-th piece in the order of issue: which half it is of, and its number there. */

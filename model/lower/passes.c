@@ -12,20 +12,21 @@ struct ty_block_want ty_lower_want(const struct ty_lowering *l, const struct ty_
                                   .found = found};
 }
 
-/* Where a block is remembered: [vstage][phase][slice][edge][found][partner + 1]. */
+/* Where a block is remembered: [vstage][phase][slice][edge][found][partner + 1][pack]. */
 static size_t place_of(const struct ty_lowering *l, const struct ty_slot *slot,
-                       const struct ty_slot *partner, bool edge, enum ty_found found)
+                       const struct ty_slot *partner, const struct ty_block_want *want)
 {
     const uint32_t other = partner == NULL ? 0 : ty_lower_vstage_of(l, partner) + 1;
     size_t index = ty_lower_vstage_of(l, slot) * TY_N_PHASES + slot->phase;
-    index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
-    return index * l->n_partners + other;
+    index = ((index * l->shape.slices + slot->slice) * 2 + want->edge) * TY_N_FOUND + want->found;
+    return (index * l->n_partners + other) * l->n_packs + want->pack;
 }
 
 /* What is special about a pass of an order. */
 struct special {
     bool edge;
     enum ty_found found;
+    uint32_t pack;
     const bool *miss;
 };
 
@@ -33,6 +34,7 @@ static struct ty_block_want want_of(const struct ty_lowering *l, const struct ty
                                     const struct special *special)
 {
     struct ty_block_want want = ty_lower_want(l, slot, special->edge, special->found);
+    want.pack = special->pack;
     want.miss = special->miss;
     return want;
 }
@@ -65,18 +67,18 @@ static uint32_t block_that_brings(struct ty_lowering *l, const struct ty_block_w
 static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
                          const struct ty_slot *partner, const struct special *special)
 {
-    const size_t place = place_of(l, slot, partner, special->edge, special->found);
+    struct ty_block_want want = want_of(l, slot, special);
+    const size_t place = place_of(l, slot, partner, &want);
     uint32_t *block = &l->here.block[place];
     if (*block != UINT32_MAX) {
         return *block;
     }
-    struct ty_block_want want = want_of(l, slot, special);
     want.partner = partner == NULL ? NULL : &l->vstage[ty_lower_vstage_of(l, partner)];
     ty_lower_plain(l, &want);
     if (want.miss != NULL) {
         return block_that_brings(l, &want, place);
     }
-    uint32_t *like = &l->here.like[place_of(l, slot, partner, want.edge, want.found)];
+    uint32_t *like = &l->here.like[place_of(l, slot, partner, &want)];
     *block = *like != UINT32_MAX ? ty_lower_again(l, *like) : ty_lower_block(l, &want);
     *like = *block;
     return *block;
@@ -170,14 +172,24 @@ static void add_slot(struct ty_lowering *l, const struct ty_slot *slot, bool pai
     }
 }
 
+/* Whose documents a pass works on; weight gradients are alike. */
+static uint32_t pack_of(const struct ty_lowering *l, const struct ty_slot *slot, uint32_t step)
+{
+    const struct ty_pass pass = pass_of(l, slot, step);
+    return l->n_packs == 1 || slot->phase == TY_PHASE_WGRAD
+               ? 0
+               : pass.step * l->in->layout->micro_batches + pass.mb;
+}
+
 /* Of `n` passes, one or a pair, from number i on. */
 static void find_special(const struct ty_lowering *l, const struct ty_rank_slots *order,
-                         const bool *edge, const enum ty_found *found, uint32_t i, uint32_t n,
-                         struct special special[2])
+                         uint32_t step, const bool *edge, const enum ty_found *found, uint32_t i,
+                         uint32_t n, struct special special[2])
 {
     for (uint32_t k = 0; k < n; k++) {
         special[k] =
             (struct special){ty_lower_is_edge(l, order, edge, i + k), found[i + k],
+                             pack_of(l, &order->slot[i + k], step),
                              l->here.chunks.miss != NULL ? l->here.chunks.miss[i + k] : NULL};
     }
 }
@@ -224,8 +236,8 @@ int ty_lower_passes(struct ty_lowering *l, const struct ty_rank_slots *order, ui
         for (uint32_t i = 0; i < order->n; i++) {
             const struct ty_slot *slot = &order->slot[i];
             const bool pair = slot->paired && i + 1 < order->n;
-            struct special special[2] = {{false, TY_FOUND_NONE, NULL}};
-            find_special(l, order, edge, found, i, pair ? 2 : 1, special);
+            struct special special[2] = {{.edge = false}};
+            find_special(l, order, step, edge, found, i, pair ? 2 : 1, special);
             add_slot(l, slot, pair, step, special);
             i += pair ? 1 : 0;
             ty_lower_own(l, order, i + 1);

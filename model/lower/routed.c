@@ -178,8 +178,8 @@ static void price_members(const struct ty_lowering *l, const struct ty_unit_op *
 
 /* The kind like `base` with a duration for each member, or it. `at`: which of the costs, and a
  * second that comes on top of it; negative: none. */
-static uint16_t kind_like(struct ty_lowering *l, uint16_t base, double by, const int at[2],
-                          const struct ty_routed_scratch *s)
+static uint16_t kind_like(struct ty_lowering *l, uint16_t base, double by, double work,
+                          const int at[2], const struct ty_routed_scratch *s)
 {
     if (base == TY_NONE) {
         return base;
@@ -206,12 +206,12 @@ static uint16_t kind_like(struct ty_lowering *l, uint16_t base, double by, const
     }
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;
+    kind.flops *= work;
     return ty_lower_add_kind(l, &kind);
 }
 
-/* All passes of an operator, from the kinds that layers share. */
-static void op_kinds(struct ty_lowering *l, const struct ty_unit_op *op, double by,
-                     const struct ty_routed_scratch *s, struct ty_op_kinds *k)
+void ty_lower_kinds_like(struct ty_lowering *l, const struct ty_unit_op *op, double by, double work,
+                         const struct ty_routed_scratch *s, struct ty_op_kinds *k)
 {
     const bool split = ty_op_splits_wgrad(op);
     const struct {
@@ -226,7 +226,7 @@ static void op_kinds(struct ty_lowering *l, const struct ty_unit_op *op, double 
         {TY_OP_WEIGHT, {op->first ? TY_OP_DGRAD : TY_OP_WEIGHT, op->first ? TY_OP_WGRAD : -1}}};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         uint16_t *kind = &k->kind[rows[i].pass];
-        *kind = kind_like(l, *kind, by, rows[i].at, s);
+        *kind = kind_like(l, *kind, by, work, rows[i].at, s);
     }
 }
 
@@ -293,14 +293,18 @@ static void comm_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
 
 /* ---- layers ---- */
 
-static struct ty_routed_scratch *scratch(struct ty_lowering *l)
+struct ty_routed_scratch *ty_lower_scratch(struct ty_lowering *l)
 {
     struct ty_routed_scratch *s = &l->routed;
     if (s->now == NULL) {
         s->mean = ty_arena_array(l->arena, struct ty_op_costs, l->members);
         s->now = ty_arena_array(l->arena, struct ty_op_costs, l->members);
     }
-    return s->mean != NULL && s->now != NULL ? s : NULL;
+    if (s->mean == NULL || s->now == NULL) {
+        ty_build_no_memory(&l->b);
+        return NULL;
+    }
+    return s;
 }
 
 /* Where overlapped slots take longer, they have kinds of their own. */
@@ -309,7 +313,7 @@ static void layer_kinds(struct ty_lowering *l, enum ty_unit_kind u,
 {
     const struct ty_unit_ops *ops = &l->prices->part->kind[u];
     const struct ty_member_load *loads = loads_around(l, load);
-    const struct ty_routed_scratch *s = scratch(l);
+    const struct ty_routed_scratch *s = ty_lower_scratch(l);
     const uint32_t n = l->shape.slices;
     const double by = l->in->schedule->overlap_cost;
     for (uint32_t i = 0; i < ops->n && s != NULL && l->b.code == 0; i++) {
@@ -323,12 +327,9 @@ static void layer_kinds(struct ty_lowering *l, enum ty_unit_kind u,
             } else if (q > n) {
                 k->slice[q][i] = k->slice[n][i];
             } else {
-                op_kinds(l, &ops->op[i], q < n ? 1 : by, s, &k->slice[q][i]);
+                ty_lower_kinds_like(l, &ops->op[i], q < n ? 1 : by, 1, s, &k->slice[q][i]);
             }
         }
-    }
-    if (s == NULL) {
-        ty_build_no_memory(&l->b);
     }
 }
 

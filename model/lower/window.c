@@ -33,7 +33,8 @@ static bool is_regular(const struct ty_lowering *l)
     ty_fabric_shape_init(&shape, in->fabric, in->cluster);
     return shape.blocks == 1 && in->cluster->exceptions == NULL && layout->gpu_of == NULL &&
            !layout->unlike && layout->expert_data == 0 && in->schedule->custom == NULL &&
-           !in->messages && in->jitter <= 0 && in->gpu_spread <= 0 && in->slow_hosts <= 0 &&
+           !in->messages && !ty_lower_is_packed(l) && in->jitter <= 0 && in->gpu_spread <= 0 &&
+           in->slow_hosts <= 0 &&
            !(layout->context > 1 && layout->context_method == TY_CONTEXT_RING);
 }
 

@@ -7,6 +7,7 @@
 #define TY_CONFIG_CONFIG_H
 
 #include "model/layout.h"
+#include "model/packing.h"
 #include "model/routing.h"
 #include "model/schedule/schedule.h"
 #include "sim/config/fleet.h"
@@ -71,6 +72,8 @@ struct ty_config {
     struct ty_workload_options workload;
     struct ty_run_options run;
     struct ty_token_routing routing; /* what run.routing says */
+    struct ty_lengths lengths;       /* what run.lengths says, and the sequences made of it: */
+    struct ty_packing packing;
     struct ty_fleet_options fleet;
     struct ty_uncertainty_options uncertainty;
     struct ty_measured_options measured;

@@ -100,6 +100,7 @@ static int refuse_options(const struct ty_config *c, struct ty_err *err)
     } rows[] = {
         {"steps", "a trace is executed once; leave it out", c->run.steps != 1},
         {"routing", "a trace has no tokens; leave it out", strcmp(c->run.routing, "balanced") != 0},
+        {"lengths", "a trace has no tokens; leave it out", strcmp(c->run.lengths, "whole") != 0},
         {"detail", "collectives of a trace are flows; leave it out, or bring them as GOAL",
          c->run.detail == TY_RUN_STEPS},
     };
@@ -242,6 +243,70 @@ static void loader_routing(struct ty_loader *l)
     }
 }
 
+/* ---- run.lengths, and the file that it may name ---- */
+
+#define SEQUENCES_MOST (1u << 22) /* of all steps, that are packed */
+
+static int pack(struct ty_config *c, struct ty_err *err)
+{
+    const struct ty_place at = ty_section_place(&c->sections[TY_SECTION_RUN], "lengths");
+    const struct ty_arch *a = &c->arch;
+    const struct ty_packing_order order = {.seed = c->run.seed,
+                                           .steps = c->run.steps,
+                                           .batch = c->layout.global_batch,
+                                           .sequence = a->sequence,
+                                           .window = a->window,
+                                           .method = c->run.packing};
+    int rc = ty_lengths_read(&c->lengths, c->run.lengths, a->sequence, &at, err);
+    if (rc < 0 || c->lengths.method == TY_LENGTHS_WHOLE) {
+        return rc;
+    }
+    if (a->attention < TY_ATTENTION_FLASH1) {
+        return ty_fail_at(err, TY_EINPUT, &at,
+                          "run.lengths: model.attention %s works on all pairs and masks those of "
+                          "different documents; write flash2 there, or whole here",
+                          ty_attention_words[a->attention].name);
+    }
+    if (a->index_topk > 0) {
+        return ty_fail_at(
+            err, TY_EINPUT, &at,
+            "run.lengths: what an indexer chooses (model.index_topk) is not simulated "
+            "in packed documents; write whole here");
+    }
+    if ((uint64_t)order.steps * order.batch > SEQUENCES_MOST) {
+        return ty_fail_at(err, TY_EINPUT, &at,
+                          "run.lengths: %u steps of %u sequences are too many to pack (%u at "
+                          "most); write fewer run.steps",
+                          (unsigned)order.steps, (unsigned)order.batch, SEQUENCES_MOST);
+    }
+    if (c->lengths.method == TY_LENGTHS_FILE) {
+        const char *path = ty_config_beside(c, &at, c->lengths.path);
+        rc = path != NULL ? ty_lengths_load(&c->lengths, path, a->sequence, &c->arena, err)
+                          : ty_fail_memory(err);
+        if (rc < 0) {
+            ty_hint_named(err, "run.lengths", &at);
+        }
+    }
+    rc = rc < 0 ? rc : ty_packing_make(&c->packing, &c->lengths, &order, &c->arena, err);
+    c->arch.packed = rc == 0 ? c->packing.all : NULL;
+    return rc;
+}
+
+/* The documents of all sequences, of a batch whose size is known. */
+static void loader_lengths(struct ty_loader *l, const bool *anew)
+{
+    struct ty_config *c = l->config;
+    const bool same = !anew[TY_SECTION_MODEL] && !anew[TY_SECTION_RUN] &&
+                      c->packing.batch == c->layout.global_batch;
+    if (c->failed[TY_SECTION_MODEL] || c->failed[TY_SECTION_RUN] || c->failed[TY_SECTION_LAYOUT] ||
+        (same && c->packing.n > 0)) {
+        return;
+    }
+    c->packing = (struct ty_packing){.n = 0};
+    c->arch.packed = NULL;
+    ty_loader_note(l, TY_SECTION_RUN, pack(c, l->err));
+}
+
 /* Checks of the cluster that need more than one value. */
 static void check_cluster(struct ty_loader *l)
 {
@@ -310,7 +375,7 @@ static void check_layout(struct ty_loader *l)
     }
     if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT,
-                       ty_layout_check_slices(&c->layout, &c->sections[TY_SECTION_LAYOUT],
+                       ty_layout_check_slices(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch,
                                               c->schedule.slices, l->err));
     }
     if (layout_stands(c)) {
@@ -391,6 +456,7 @@ void ty_loader_check(struct ty_loader *l, const bool *anew)
         ty_loader_note(l, TY_SECTION_MODEL,
                        ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
     }
+    loader_lengths(l, anew);
     (l->open ? find_gpus : check_layout)(l);
     if (anew[TY_SECTION_MODEL] || anew[TY_SECTION_RUN]) {
         loader_routing(l);

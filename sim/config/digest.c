@@ -100,7 +100,7 @@ uint64_t ty_config_digest(const struct ty_config *config)
 {
     uint64_t h = config->schedule.custom != NULL ? hash_slots(&config->schedule.custom->slots) : 0;
     h ^= ty_measured_digest(config) ^ ty_placement_digest(config) ^ ty_jobs_digest(config) ^
-         ty_token_routing_digest(&config->routing);
+         ty_token_routing_digest(&config->routing) ^ ty_lengths_digest(&config->lengths);
     h ^= config->workload.job != NULL ? ty_traced_digest(config->workload.job) : 0;
     h ^= hash_lines(&config->cluster.exception_texts);
     h ^= hash_lines(&config->cluster.nvlink.pair_rows);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "model/packing.h"
 #include "sim/core/execute/execute.h"
 #include "traces/out/writer.h"
 
@@ -95,6 +96,12 @@ const struct ty_field ty_run_fields[] = {
     RUN(routing, STRING, .fallback = "balanced",
         .doc = "how tokens are spread over experts: balanced, uniform, dirichlet:CV, zipf:S or "
                "file:PATH, a CSV with columns layer, expert, load; drawn per layer and seed"),
+    RUN(lengths, STRING, .fallback = "whole", .late = true,
+        .doc = "tokens of the documents that are packed into a sequence, in which a token attends "
+               "to its own document: whole, fixed:N, uniform:MIN:MAX, lognormal:MEAN:CV or "
+               "file:PATH, one number a line; drawn by run.seed"),
+    RUN(packing, WORD, .words = ty_packing_words, .fallback = "first_fit", .late = true,
+        .doc = "which documents share a sequence, and which sequences a data rank gets"),
     RUN(engine, WORD, .words = ty_engine_words, .fallback = "auto",
         .doc = "executor; auto: sweep where no link and no GPU can be shared, else events"),
     RUN(contention, BOOL, .fallback = "true",

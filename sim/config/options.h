@@ -18,6 +18,8 @@ struct ty_run_options {
     uint64_t seed;
     double jitter;       /* coefficient of variation of compute times; 0: none */
     const char *routing; /* of tokens to experts, as written: model/routing.h */
+    const char *lengths; /* of documents, as written: model/packing.h */
+    int packing;         /* enum ty_packing_method */
     double gpu_spread;   /* standard deviation of a lasting factor per GPU; 0: none */
     double slow_hosts;   /* share of nodes that are drawn slow; 0: none */
     double slow_by;      /* their GPUs take so much longer */

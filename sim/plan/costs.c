@@ -655,12 +655,12 @@ static struct ty_plan_stage *plan_stage(struct ty_plan_costs *costs, struct ty_p
     return ty_plan_map_add(&layer->stages, &type, stage, &costs->arena, err) < 0 ? NULL : stage;
 }
 
-/* Whether nothing is drawn, and nothing set faster than it is priced. */
+/* Whether nothing is drawn, micro-batches are alike, and nothing set faster than it is priced. */
 static bool is_known(const struct ty_config *base)
 {
     const bool routed = ty_arch_is_moe(&base->arch) && base->routing.method != TY_TOKENS_BALANCED;
     bool known = base->run.jitter == 0 && base->run.gpu_spread == 0 && !routed &&
-                 base->run.detail != TY_RUN_STEPS;
+                 base->packing.n == 0 && base->run.detail != TY_RUN_STEPS;
     const uint32_t n = base->cluster.nodes * base->cluster.gpus_per_node;
     for (uint32_t g = 0; g < n && base->cluster.exceptions != NULL; g++) {
         known = known && ty_exceptions_gpu_speed(&base->cluster, g) <= 1;

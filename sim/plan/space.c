@@ -546,7 +546,7 @@ int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_poi
     int rc = ty_layout_finish(layout, section, &base->arch, &base->cluster,
                               ty_sched_chunks(schedule), err);
     if (rc == 0) {
-        rc = ty_layout_check_slices(layout, section, schedule->slices, err);
+        rc = ty_layout_check_slices(layout, section, &base->arch, schedule->slices, err);
     }
     schedule->updates_away = layout->home.optimizer != TY_HOME_GPU;
     return rc < 0

@@ -195,6 +195,28 @@ static bool note_imbalance(const struct ty_figures *f, char *buf, size_t size)
     return f->run->config->routing.method != TY_TOKENS_BALANCED;
 }
 
+static double filled(const struct ty_figures *f)
+{
+    const struct ty_config *c = f->run->config;
+    const struct ty_pack *all = c->packing.all;
+    return all != NULL ? all->tokens / all->sequences / c->arch.sequence : 1;
+}
+
+static bool note_documents(const struct ty_figures *f, char *buf, size_t size)
+{
+    const struct ty_config *c = f->run->config;
+    const struct ty_packing *p = &c->packing;
+    if (p->n > 0) {
+        (void)ty_snprintf(buf, size,
+                          "full: %.2f documents each (%.40s, %s); a micro-batch has up to %.2f "
+                          "times the mean's attention",
+                          p->all->documents / p->all->sequences, c->run.lengths,
+                          ty_packing_words[c->run.packing].name,
+                          ty_packing_slowest(p, &c->layout, c->run.steps));
+    }
+    return p->n > 0;
+}
+
 static bool note_derate(const struct ty_figures *f, char *buf, size_t size)
 {
     (void)snprintf(buf, size, "on compute times (cluster.derate), see docs/internals/model.md");
@@ -280,6 +302,7 @@ const struct ty_figure_row ty_figure_table[] = {
      UNIT(COUNT, -1), MEMBER(expert_imbalance), JSON},
     {"expert_dropped", "share of rows above framework.capacity", UNIT(SHARE, -1),
      MEMBER(expert_dropped), JSON},
+    {NULL, NULL, UNIT(SHARE, 0), .value = filled, .note = note_documents, TABLE(22, "sequences")},
     {"peak_memory_bytes",
      "of a GPU of the fullest stage, a column of sweeps: memory.peak_bytes has "
      "all stages",

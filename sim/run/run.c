@@ -122,7 +122,7 @@ static int limit_allow(const void *arg, const struct ty_lower_size *size, struct
     const bool links = c->run.contention && c->run.engine != (int)TY_ENGINE_SWEEP && size->flows;
     const double tasks = size->ops * size->members, executed = plan->folded ? size->ops : tasks;
     const bool varies = c->run.jitter > 0 || c->run.gpu_spread > 0 || c->run.slow_hosts > 0 ||
-                        c->routing.method != TY_TOKENS_BALANCED;
+                        c->routing.method != TY_TOKENS_BALANCED || c->packing.n > 0;
     const double loads = links && varies && !plan->folded ? LINK_LOAD_B * size->most : 0;
     const double report = plan->report ? report_B(links, size->ops, 0) : 0;
     const double held =
@@ -637,6 +637,7 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
         .layout = &c->layout,
         .schedule = &c->schedule,
         .routing = &c->routing,
+        .packing = &c->packing,
         .steps = c->run.steps,
         .messages = c->run.detail == TY_RUN_STEPS,
         .tiers = ty_run_jobs_tiers(c),
@@ -769,7 +770,7 @@ static bool may_fold(const struct ty_config *c)
 {
     return c->n_jobs == 0 && c->run.jitter <= 0 && c->run.gpu_spread <= 0 &&
            c->run.slow_hosts <= 0 && c->run.detail != TY_RUN_STEPS &&
-           c->routing.method == TY_TOKENS_BALANCED;
+           c->routing.method == TY_TOKENS_BALANCED && c->packing.n == 0;
 }
 
 static int make(struct ty_run **out, const struct ty_config *config, bool window,

@@ -476,7 +476,7 @@ int ty_change_finish(struct ty_change *change, const struct ty_config *original,
                               ty_sched_chunks(&c->schedule), why);
     }
     if (rc == 0) {
-        rc = ty_layout_check_slices(&c->layout, section, c->schedule.slices, why);
+        rc = ty_layout_check_slices(&c->layout, section, &c->arch, c->schedule.slices, why);
     }
     const struct ty_section *schedule = &original->sections[TY_SECTION_SCHEDULE];
     c->schedule.updates_away = c->layout.home.optimizer != TY_HOME_GPU;
