@@ -451,6 +451,8 @@ const struct ty_field ty_arch_fields[] = {
     LORA("lora.all_to_all", all_to_all, BOOL, .fallback = "false",
          .doc = "whether adapters of row-parallel matrices send their output to its tokens at "
                 "once (Megatron-Bridge's a2a_experimental); false: it is gathered first"),
+    LORA("lora.experts", experts, WORD, .words = ty_lora_experts_words, .fallback = "each",
+         .doc = "who has adapters of routed experts"),
 };
 
 const uint32_t ty_n_arch_fields = TY_COUNT(ty_arch_fields);
@@ -614,13 +616,6 @@ static bool sees_all(const struct ty_arch *arch, uint32_t layer)
     return !ty_arch_has_window(arch, layer);
 }
 
-/* Where input gradients end. Patterns and three more features leave no numbers for it. */
-static bool has_lowest(const struct ty_arch *arch)
-{
-    const bool full = has_windows(arch) && ty_arch_has_dense(arch) && arch->wide_first > 0;
-    return ty_arch_freezes(arch, TY_FREEZE_EMBEDDING) && arch->n_patterns == 0 && !full;
-}
-
 static bool has_wide(const struct ty_arch *arch)
 {
     return ty_dtype_is_narrow(arch->dtype) && arch->wide_first + arch->wide_last > 0;
@@ -637,6 +632,14 @@ static bool has_dense(const struct ty_arch *arch)
     return arch->n_patterns == 0 && ty_arch_has_dense(arch);
 }
 
+bool ty_arch_has_lowest(const struct ty_arch *arch)
+{
+    const uint32_t patterns = arch->n_patterns > 0 ? arch->n_patterns : 1;
+    const uint32_t others = patterns * (has_windows(arch) ? 2 : 1) * (has_dense(arch) ? 2 : 1) *
+                            (has_wide(arch) ? 2 : 1);
+    return ty_arch_freezes(arch, TY_FREEZE_EMBEDDING) && 2 * others <= TY_LAYER_KINDS;
+}
+
 /* What layers of a model may differ in besides the blocks of a pattern, and which have it. Each
  * combination is a kind. */
 static const struct {
@@ -645,7 +648,7 @@ static const struct {
 } features[] = {{has_windows, sees_all},
                 {has_dense, ty_arch_has_experts},
                 {has_wide, ty_arch_is_wide},
-                {has_lowest, ty_arch_is_lowest}};
+                {ty_arch_has_lowest, ty_arch_is_lowest}};
 
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
 {

@@ -79,16 +79,26 @@ enum ty_target {
     TY_TARGET_GATE = 1 << 4,
     TY_TARGET_UP = 1 << 5,
     TY_TARGET_DOWN = 1 << 6,
+    TY_TARGET_IN = 1 << 7,
+    TY_TARGET_OUT = 1 << 8,
     TY_TARGET_QKV = TY_TARGET_Q | TY_TARGET_K | TY_TARGET_V,
     TY_TARGET_ATTENTION = TY_TARGET_QKV | TY_TARGET_PROJ,
     TY_TARGET_FC1 = TY_TARGET_GATE | TY_TARGET_UP,
     TY_TARGET_MLP = TY_TARGET_FC1 | TY_TARGET_DOWN,
-    TY_TARGET_ALL = TY_TARGET_ATTENTION | TY_TARGET_MLP
+    TY_TARGET_STATE = TY_TARGET_IN | TY_TARGET_OUT,
+    TY_TARGET_ALL = TY_TARGET_ATTENTION | TY_TARGET_MLP | TY_TARGET_STATE
+};
+
+/* Who has adapters of routed experts. */
+enum ty_lora_experts {
+    TY_LORA_EACH,  /* each expert its own (PEFT) */
+    TY_LORA_SHARED /* the experts of a rank one (Megatron-Bridge, of a grouped product) */
 };
 
 /* Adapters of low rank (Hu et al. 2021): y = W x + B A dropout(x). Rank 0: none. */
 struct ty_lora {
     uint32_t rank, targets; /* enum ty_target, bits */
+    int experts;            /* enum ty_lora_experts */
     double dropout;
     bool fused; /* the product with B adds to the output of W (Transformer Engine's operators) */
     bool
@@ -231,11 +241,15 @@ uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer);
  * weight below a layer is, so that input gradients end in it: of arch->layers, the head. */
 bool ty_arch_freezes(const struct ty_arch *arch, uint32_t parts);
 bool ty_arch_is_lowest(const struct ty_arch *arch, uint32_t layer);
+/* Whether such layers are kinds of their own: of a model whose layers differ in too much else input
+ * gradients run down to the first. */
+bool ty_arch_has_lowest(const struct ty_arch *arch);
 
 /* Bytes of a weight of a frozen matrix of a layer, 0: as the framework keeps weights. */
 double ty_arch_frozen_bytes(const struct ty_arch *arch);
 
-extern const struct ty_word ty_frozen_words[], ty_frozen_dtype_words[], ty_target_words[];
+extern const struct ty_word ty_frozen_words[], ty_frozen_dtype_words[], ty_target_words[],
+    ty_lora_experts_words[];
 int ty_arch_check_adapters(struct ty_arch *arch, const struct ty_section *section,
                            struct ty_err *err);
 

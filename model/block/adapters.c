@@ -18,6 +18,10 @@
  *     row-parallel W      A in/t x r, its result summed; B r x out/t, gathered, of which each rank
  *                         keeps its tokens; or all-to-all with lora.all_to_all
  *
+ * Beside routed experts A and B are grouped products, or with lora.experts shared one each for all
+ * rows of the rank (Megatron-Bridge, peft/lora.py, _merge_linear). What combines rows waits for
+ * them.
+ *
  * Kept: the input of A, or with dropout the dropped input and a mask of a byte each; the input of
  * B. */
 #include "model/block/maker.h"
@@ -80,7 +84,7 @@ static void freeze(struct ty_block_maker *b)
 {
     const bool end = b->kind == TY_UNIT_EMBEDDING;
     bool lowest = ty_arch_freezes(b->arch, TY_FREEZE_EMBEDDING) &&
-                  (end || ty_arch_is_lowest(b->arch, b->layer));
+                  (end || (ty_arch_has_lowest(b->arch) && ty_arch_is_lowest(b->arch, b->layer)));
     for (uint32_t i = 0; i < b->out->n; i++) {
         struct ty_unit_op *op = &b->out->op[i];
         op->lowest = lowest || op->detached;
@@ -122,6 +126,11 @@ static const struct matrix {
     {"shared gate", TY_TARGET_GATE},
     {"shared up", TY_TARGET_UP},
     {"shared down", TY_TARGET_DOWN},
+    {"experts' gate", TY_TARGET_GATE},
+    {"experts' up", TY_TARGET_UP},
+    {"experts' down", TY_TARGET_DOWN},
+    {"state in", TY_TARGET_IN},
+    {"state out", TY_TARGET_OUT},
 };
 
 /* Of a weight; that of both halves of an MLP stands for the gate, too. */
@@ -153,14 +162,22 @@ struct pair {
     struct ty_block_maker *b;
     struct ty_unit_op in, out;
     bool column, row; /* as the matrices beside them */
+    double groups;    /* experts that have adapters of their own; 0: all rows have the same */
+    int variant;      /* of their products */
 };
 
-static void product(struct ty_unit_op *op, int dtype, double rows, double in, double out)
+static void product(const struct pair *p, struct ty_unit_op *op, int dtype,
+                    const struct ty_matmul *size)
 {
-    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                            .dtype = dtype,
-                                            .variant = TY_ANY_KERNEL,
-                                            .matmul = {rows, in, out}});
+    struct ty_kernel kernel = {
+        .op = TY_OPERATOR_MATMUL, .dtype = dtype, .variant = TY_ANY_KERNEL, .matmul = *size};
+    if (p->groups > 0) {
+        kernel.op = TY_OPERATOR_GROUPED;
+        kernel.variant = p->variant;
+        kernel.grouped = (struct ty_grouped){
+            .groups = p->groups, .rows = size->rows, .in = size->in, .out = size->out};
+    }
+    ty_block_kernel(op, &kernel);
 }
 
 static void elementwise(struct ty_unit_op *op, enum ty_operator kind, int dtype, double elements,
@@ -183,8 +200,8 @@ static void add_adapter(struct pair *p, const struct ty_matmul *base, double out
     if (lora->dropout > 0) {
         elementwise(&p->in, TY_OPERATOR_SCALE, dtype, base->rows * base->in, true);
     }
-    product(&p->in, dtype, base->rows, base->in, p->column ? r / t : r);
-    product(&p->out, dtype, base->rows, r, columns);
+    product(p, &p->in, dtype, &(struct ty_matmul){base->rows, base->in, p->column ? r / t : r});
+    product(p, &p->out, dtype, &(struct ty_matmul){base->rows, r, columns});
     if (!lora->fused) {
         elementwise(&p->out, TY_OPERATOR_SCALE, dtype, base->rows * columns, false);
         elementwise(&p->out, TY_OPERATOR_RESIDUAL, dtype, base->rows * out, false);
@@ -192,10 +209,11 @@ static void add_adapter(struct pair *p, const struct ty_matmul *base, double out
     if (p->in.n_weights == 0) {
         ty_block_weight(&p->in, "lora A", 0);
         ty_block_weight(&p->out, "lora B", 0);
-        p->in.weights[0].whole = p->out.weights[0].whole = !p->column && !p->row;
+        p->in.weights[0].whole = p->out.weights[0].whole = !p->column && !p->row && !p->in.expert;
     }
-    p->in.weights[0].params += base->in * r / (p->column ? t : 1);
-    p->out.weights[0].params += r * columns;
+    const double n = p->groups > 0 ? p->groups : 1;
+    p->in.weights[0].params += n * base->in * r / (p->column ? t : 1);
+    p->out.weights[0].params += n * r * columns;
 }
 
 /* Of a matrix: one, or where only some of its parts have adapters one for each. */
@@ -279,12 +297,20 @@ static void keep(const struct ty_block_maker *b, uint32_t at, const struct pair 
     }
     for (uint32_t i = 0; i < p->out.n_kernels; i++) {
         const struct ty_kernel *kernel = &p->out.kernel[i];
-        thin += kernel->op == TY_OPERATOR_MATMUL ? kernel->matmul.rows * kernel->matmul.in : 0;
+        thin += kernel->op == TY_OPERATOR_MATMUL    ? kernel->matmul.rows * kernel->matmul.in
+                : kernel->op == TY_OPERATOR_GROUPED ? kernel->grouped.rows * kernel->grouped.in
+                                                    : 0;
     }
+    const uint32_t first = b->out->n_saved;
     ty_block_keep(b, at + 1, at + 1, "dropped inputs of adapters", e * dropped);
     ty_block_keep(b, at + 1, at + 1, "dropout masks of adapters", dropped);
     ty_block_keep(b, at + 1, at + 2, "inside of adapters", e * thin);
+    for (uint32_t i = first; i < b->out->n_saved && p->in.routed; i++) {
+        b->out->saved[i].routed = b->out->saved[i].bytes;
+    }
 }
+
+#define ENDS (TY_TARGET_PROJ | TY_TARGET_DOWN | TY_TARGET_OUT) /* back to hidden states */
 
 /* Adapters of those matrices of an operator whose output is whole, or the others. Returns how many
  * operators were added. */
@@ -292,8 +318,12 @@ static uint32_t adapt(struct ty_block_maker *b, uint32_t at, bool last, const ch
 {
     const struct ty_unit_op base = b->out->op[at];
     struct pair p = {.b = b, .column = base.column && !last, .row = base.row && last};
-    const struct ty_unit_op empty = {
-        .part = base.part, .n_reduces = 1, .recompute = base.recompute, .adapter = true};
+    const struct ty_unit_op empty = {.part = base.part,
+                                     .n_reduces = 1,
+                                     .recompute = base.recompute,
+                                     .adapter = true,
+                                     .expert = base.expert,
+                                     .routed = base.routed};
     double hidden = 0;
     p.in = p.out = empty;
     p.in.name = name[0];
@@ -302,20 +332,28 @@ static uint32_t adapt(struct ty_block_maker *b, uint32_t at, bool last, const ch
     p.out.backward = p.out.weight = name[3];
     for (uint32_t i = 0, k = 0; i < base.n_kernels && k < base.n_weights; i++) {
         const struct ty_kernel *kernel = &base.kernel[i];
-        if (kernel->op != TY_OPERATOR_MATMUL) {
+        if (!ty_kernel_is_product(kernel)) {
             continue;
         }
+        const struct ty_grouped *g = &kernel->grouped;
+        const bool grouped = kernel->op == TY_OPERATOR_GROUPED;
+        const struct ty_matmul size =
+            grouped ? (struct ty_matmul){g->rows, g->in, g->out} : kernel->matmul;
         const uint32_t targets = targets_of(b, &base, k++);
-        const bool ends = base.row && (targets & (TY_TARGET_PROJ | TY_TARGET_DOWN)) != 0;
+        const bool ends = base.row && (targets & ENDS) != 0;
         if ((targets & b->arch->lora.targets) != 0 && ends == last) {
-            add_matrix(&p, &kernel->matmul, targets);
-            hidden = p.column ? kernel->matmul.in : kernel->matmul.out;
+            p.groups = grouped && b->arch->lora.experts == TY_LORA_EACH ? g->groups : 0;
+            p.variant = kernel->variant;
+            add_matrix(&p, &size, targets);
+            hidden = p.column ? size.in : size.out;
         }
     }
     if (p.in.n_weights == 0) {
         return 0;
     }
     add_comms(&p, hidden);
+    p.out.rows = base.rows & TY_ROWS_RETURN;
+    b->out->op[at].rows &= (uint8_t)~TY_ROWS_RETURN;
     insert(b, at, &p);
     keep(b, at, &p);
     return 2;
@@ -331,7 +369,7 @@ void ty_block_adapt(struct ty_block_maker *b)
     }
     for (uint32_t i = 0; i < b->out->n && b->arch->lora.rank > 0 && ty_unit_is_layer(b->kind);
          i++) {
-        if (b->out->op[i].n_weights > 0 && !b->out->op[i].expert) {
+        if (b->out->op[i].n_weights > 0) {
             const uint32_t down = adapt(b, i, true, names[1]);
             i += down + adapt(b, i, false, names[0]);
         }

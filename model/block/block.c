@@ -361,12 +361,15 @@ static void block_layer(struct ty_block_maker *b)
     ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
     /* a latent's matrix works on the rank's own tokens */
     const bool latent = arch->query_latent > 0 && (blocks & TY_HAS_ATTENTION) != 0;
-    ty_block_keep_of(b, first, NORM, first + 1,
-                     (blocks & TY_HAS_STATE) != 0 ? "inputs of the state" : "inputs of q, k, v",
-                     !mixes ? 0
-                            : ty_block_kept_input(b, &b->out->op[first + 1], TY_TARGET_QKV,
-                                                  latent ? own * h : b->shard.tokens * h,
-                                                  latent ? hidden : ty_block_input_bytes(b)));
+    ty_block_keep_of(
+        b, first, NORM, first + 1,
+        (blocks & TY_HAS_STATE) != 0 ? "inputs of the state" : "inputs of q, k, v",
+        !mixes ? 0
+               : ty_block_kept_input(b, &b->out->op[first + 1],
+                                     ((blocks & TY_HAS_STATE) != 0 ? TY_TARGET_IN : 0) |
+                                         ((blocks & TY_HAS_ATTENTION) != 0 ? TY_TARGET_QKV : 0),
+                                     latent ? own * h : b->shard.tokens * h,
+                                     latent ? hidden : ty_block_input_bytes(b)));
     ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", mixes && feeds ? hidden : 0);
     ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
     ty_block_keep_of(b, first, NORM, second, "32-bit copies of unfused norms",

@@ -63,8 +63,7 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     ty_block_keep_of(b, made, activation, made, name->silu, unfused ? inner : 0);
     ty_block_keep_of(b, made, activation, used, gate ? name->product : name->activation,
                      remade ? 0
-                            : ty_block_kept_input(b, &b->out->op[used],
-                                                  name == &of_shared ? TY_TARGET_DOWN : 0, elements,
+                            : ty_block_kept_input(b, &b->out->op[used], TY_TARGET_DOWN, elements,
                                                   elements * ty_block_operand_bytes(b)));
 }
 
@@ -312,7 +311,8 @@ static void rows_of(const struct ty_block_maker *b, uint32_t permute, uint32_t e
     const uint32_t first = b->out->n_saved;
     ty_block_keep(
         b, permute, experts, "rows of the experts",
-        ty_block_kept_input(b, &b->out->op[experts], 0, 0,
+        ty_block_kept_input(b, &b->out->op[experts], TY_TARGET_FC1,
+                            b->shard.expert_rows * b->arch->hidden,
                             b->shard.expert_rows * b->arch->hidden * ty_block_operand_bytes(b)));
     ty_block_keep(b, experts, unpermute, "outputs of the experts", late ? rows : 0);
     follow_routing(b, first, 1);

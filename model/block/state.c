@@ -122,7 +122,9 @@ void ty_block_state(struct ty_block_maker *b, enum ty_layer_block block)
     ty_block_keep(b, first, first + 1, "result of the convolution", m.remade ? 0 : token * m.conv);
     ty_block_keep(b, first + 1, first + 1, "outputs of the scan", token * inner);
     ty_block_keep_of(b, first + 1, 1, first + 2, "scan, normed",
-                     token / e * inner * ty_block_operand_bytes(b));
+                     ty_block_kept_input(b, &b->out->op[first + 2], TY_TARGET_OUT,
+                                         token / e * inner,
+                                         token / e * inner * ty_block_operand_bytes(b)));
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_STATE, "gradients in the scan",
                   token * (m.in + m.conv + 2 * inner));
     ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[first], "gradient of the state's matrix");

@@ -151,6 +151,13 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
             "write true, or a layout.tensor of 1",
             (unsigned)layout->tensor);
     }
+    if (layout->expert_tensor > 1 && arch->lora.rank > 0 &&
+        (arch->lora.targets & TY_TARGET_MLP) != 0) {
+        return ty_check_fail(section, "expert_tensor", err,
+                             "%u: adapters of routed experts are not split over expert-tensor "
+                             "ranks; write 1, or model.lora.targets without mlp",
+                             (unsigned)layout->expert_tensor);
+    }
     rc = check_shares(&c);
     return rc < 0 ? rc : check_grid(&c);
 }

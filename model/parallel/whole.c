@@ -141,9 +141,19 @@ static double trained_params(const struct model *m, const struct ty_arch *arch, 
     return ty_stage_params(&m->units, arch, &all, true, true).all;
 }
 
+static double expert_params(const struct model *m, const struct ty_arch *arch, bool unused)
+{
+    const struct ty_layers all = {.count = arch->layers};
+    (void)unused;
+    return ty_stage_params(&m->units, arch, &all, true, true).experts;
+}
+
 double ty_arch_trained_params(const struct ty_arch *arch, const struct ty_layout *layout)
 {
-    return sum_of(arch, layout, false, trained_params);
+    const bool shared = arch->lora.rank > 0 && arch->lora.experts == TY_LORA_SHARED;
+    const double others = shared && layout->expert > 1 ? layout->expert - 1 : 0;
+    return sum_of(arch, layout, false, trained_params) +
+           (others > 0 ? others * sum_of(arch, layout, false, expert_params) : 0);
 }
 
 double ty_arch_active_params(const struct ty_arch *arch, bool embedding)

@@ -173,4 +173,84 @@ TEST(frozen_matrices_can_be_packed)
                         2.0 * 32000 * 4096);
 }
 
+/* Of every expert, or one of all of a rank's: r (3 h + 3 f) of each. What returns to their ranks
+ * waits for the last product. */
+TEST(experts_have_adapters)
+{
+    struct model_case c;
+    const double r = 16, h = 4096, f = 14336, one = r * 3 * (h + f);
+    const struct ty_layers all = {.count = 32};
+    const char *const layout = "{data: 8, expert: 4, global_batch: 8}";
+    for (int shared = 0; shared < 2; shared++) {
+        model_case(&c, 1, "mixtral-8x7b",
+                   shared ? "{lora: {rank: 16, targets: mlp, experts: shared}}"
+                          : "{lora: {rank: 16, targets: mlp}}",
+                   layout);
+        c.layout.framework.fused_gate = false;
+        ty_units_make(&units, &c.arch, &c.layout);
+        const struct ty_unit_ops *unit = &units.kind[ty_layer_kind(&c.arch, &all, 16)];
+        const struct ty_unit_op *a = op_named(unit, "lora A"), *b = op_named(unit, "lora B");
+        ck_assert_int_eq(a->kernel[0].op, shared ? TY_OPERATOR_MATMUL : TY_OPERATOR_GROUPED);
+        ck_assert_double_eq(a->weights[0].params + b->weights[0].params, (shared ? 1 : 2) * one);
+        ck_assert(a->expert && a->routed && b->expert && b->routed);
+        ck_assert_uint_eq(op_named(unit, "experts")->rows & TY_ROWS_RETURN, 0);
+        ck_assert_uint_eq(b->rows & TY_ROWS_RETURN, TY_ROWS_RETURN);
+        ck_assert_double_eq(ty_arch_trained_params(&c.arch, &c.layout),
+                            (shared ? 4 : 8) * 32 * one);
+    }
+}
+
+/* Nemotron-H; to be released, for it has a pattern of layers. */
+static void hybrid(struct model_case *c, const char *model)
+{
+    model_case_begin(c, 1);
+    ck_assert_int_eq(model_read(c, "nemotron-h-8b", model), 0);
+    ck_assert_int_eq(layout_read(c, "{data: 8, global_batch: 8}", 1), 0);
+    ty_units_make(&units, &c->arch, &c->layout);
+}
+
+static const struct ty_unit_ops *layer_of(const struct model_case *c, uint32_t layer)
+{
+    const struct ty_layers all = {.count = c->arch.layers};
+    return &units.kind[ty_layer_kind(&c->arch, &all, layer)];
+}
+
+/* Nemotron-H: 24 layers of Mamba-2, in of 4096 x 18560 and out of 8192 x 4096. */
+TEST(scans_have_adapters)
+{
+    struct model_case c;
+    hybrid(&c, "{lora: {rank: 16, targets: [in_proj, out_proj]}}");
+    ck_assert_double_eq(ty_arch_trained_params(&c.arch, &c.layout),
+                        24 * 16.0 * (4096 + 18560 + 8192 + 4096));
+    model_case_release(&c);
+}
+
+/* Layers alike lie below what is trained and above it: layers 0 and 9 are Mamba-2, 7 has attention,
+ * the first of four. */
+TEST(gradients_of_hybrid_models_end_at_the_lowest_layer)
+{
+    struct model_case c;
+    hybrid(&c, "{lora: {rank: 16, targets: attention}}");
+    const struct ty_unit_ops *below = layer_of(&c, 0), *above = layer_of(&c, 9);
+    ck_assert(!ty_op_has_backward(op_named(below, "scan")));
+    ck_assert(ty_op_has_backward(op_named(above, "scan")));
+    ck_assert_double_eq(ty_memory_kept(below), 0);
+    ck_assert_double_gt(ty_memory_kept(above), 0);
+    model_case_release(&c);
+}
+
+/* Without its matrix's weight gradient "scan, normed" is kept for an adapter alone. */
+TEST(frozen_scans_keep_less)
+{
+    struct model_case c;
+    double kept[2];
+    for (int out = 0; out < 2; out++) {
+        hybrid(&c, out ? "{frozen: all, lora: {rank: 16, targets: [q, out]}}"
+                       : "{frozen: all, lora: {rank: 16, targets: [q]}}");
+        kept[out] = ty_memory_kept(layer_of(&c, 50));
+        model_case_release(&c);
+    }
+    ck_assert_double_eq(kept[1] - kept[0], 8192 * 2.0 * (8192 + 16));
+}
+
 TY_SUITE("adapters")

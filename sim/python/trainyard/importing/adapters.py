@@ -28,8 +28,8 @@ class Words(NamedTuple):
 
 # What stacks call a matrix: its words in model.lora.targets, joined by +.
 MATRICES = _pairs("""q_proj=q k_proj=k v_proj=v o_proj=proj out_proj=proj output_proj=proj dense=proj
-    query_key_value=qkv qkv_proj=qkv c_attn=qkv Wqkv=qkv W_pack=qkv q_a_proj=q q_b_proj=q
-    kv_a_proj_with_mqa=k+v kv_b_proj=k+v gate_proj=gate up_proj=up down_proj=down
+    in_proj=in in_proj_qkvz=in in_proj_ba=in query_key_value=qkv qkv_proj=qkv c_attn=qkv
+    Wqkv=qkv W_pack=qkv q_a_proj=q q_b_proj=q kv_a_proj_with_mqa=k+v kv_b_proj=k+v gate_proj=gate up_proj=up down_proj=down
     gate_up_proj=gate+up w1=gate w2=down w3=up fc_in=up fc_out=down fc1=up fc2=down
     dense_h_to_4h=up dense_4h_to_h=down all-linear=all all_linear=all all=all
     linear_qkv=qkv linear_proj=proj linear_fc1=gate+up linear_fc2=down linear_q=q linear_k=k
@@ -74,7 +74,9 @@ def _targets(f: Facts, flag: Flag) -> List[str]:
     said, found = flag.said(), []
     pattern = re.search(r"[*()|\\^$]", said) is not None
     for word in _words(flag):
-        if word in MATRICES:
+        if word == "out_proj" and "model.layer_pattern" in f.facts:
+            found.append("out")  # Mamba's; in other models that of attention
+        elif word in MATRICES:
             found += MATRICES[word].split("+")
         elif not pattern:
             f.remark(flag.source, f"adapters beside {word} are not simulated")

@@ -431,6 +431,8 @@ class Nemo:
         if scheme in ("lora", "canonicallora", "canonical_lora", "dora") or not scheme and w.find("dim"):
             old = any("lora_tuning" in word.source.word for word in w.all)
             adapters.set_adapters(f, w, PEFT._replace(targets_of="qkv") if old else PEFT)
+            if "model.experts" in f.facts:
+                f.set("model.lora.experts", w.source(name, PEFT.rule), "shared")
         elif scheme not in ("", "none"):
             f.refuse(w.source(name), f"{scheme} is not simulated; lora is")
         if scheme == "dora":
