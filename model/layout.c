@@ -725,7 +725,7 @@ int ty_layout_derive(struct ty_layout *layout, const struct ty_section *section,
     layout->framework.fp8_reads_both = cluster->gpu.fp8_reads_both;
     layout->stages = layout->pipeline * c.chunks;
     int rc = ty_check_first(check_supported(&c), layout_find_modes(layout, section, arch, err));
-    rc = ty_check_first(rc, ty_offload_finish(layout, section, err));
+    rc = ty_check_first(rc, ty_offload_finish(layout, section, arch->frozen != 0, err));
     rc = ty_check_first(rc, ty_layout_find_shapes(layout, section, arch, c.chunks, c.gpus, err));
     /* each needs what the one before establishes */
     derive_inner(&c);

@@ -136,12 +136,17 @@ static int check_delay(const struct ty_layout *l, const struct ty_section *secti
 }
 
 /* What lives where is found by the room there is. */
-static int check_gemini(const struct ty_layout *l, const struct ty_section *section,
+static int check_gemini(const struct ty_layout *l, const struct ty_section *section, bool frozen,
                         struct ty_err *err)
 {
     static const char *const key[] = {"offload_optimizer", "offload_parameters"};
     const int home[] = {l->offload_optimizer, l->offload_parameters};
     int rc = 0;
+    if (frozen && l->offload == TY_OFFLOAD_GEMINI) {
+        return ty_check_fail(section, "offload", err,
+                             "gemini: chunks of frozen weights (model.frozen, model.lora) are not "
+                             "simulated; write zero3-offload");
+    }
     for (size_t i = 0; i < TY_COUNT(key) && l->offload == TY_OFFLOAD_GEMINI; i++) {
         if (home[i] != TY_HOME_AUTO) {
             rc = ty_check_first(
@@ -172,7 +177,8 @@ static int check_optimizer(const struct ty_layout *l, const struct ty_section *s
                : 0;
 }
 
-int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, struct ty_err *err)
+int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, bool frozen,
+                      struct ty_err *err)
 {
     const struct system *s = &systems[l->offload];
     struct ty_homes *h = &l->home;
@@ -190,7 +196,7 @@ int ty_offload_finish(struct ty_layout *l, const struct ty_section *section, str
     int rc = check_optimizer(l, section, err);
     rc = rc < 0 ? rc : check_zero(l, section, err);
     return rc < 0 ? rc
-                  : ty_check_first(check_gemini(l, section, err),
+                  : ty_check_first(check_gemini(l, section, frozen, err),
                                    ty_check_first(check_parameters(l, section, err),
                                                   check_delay(l, section, err)));
 }

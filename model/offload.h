@@ -54,8 +54,8 @@ extern const struct ty_word ty_offload_words[], ty_home_words[], ty_stash_words[
             .doc = "of a GPU's memory that gemini fills (Colossal-AI's steady_cuda_cap_ratio)")
 
 /* Derives where things live, and layout.zero where it was not given and a preset needs more of it;
- * checks that they can. */
-int ty_offload_finish(struct ty_layout *layout, const struct ty_section *section,
+ * checks that they can. `frozen`: some weights are not trained. */
+int ty_offload_finish(struct ty_layout *layout, const struct ty_section *section, bool frozen,
                       struct ty_err *err);
 
 /* What can be said once the data ranks are known. */

@@ -78,7 +78,9 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
 
 double ty_memory_frozen(const struct ty_layout *layout, double bytes, double experts)
 {
-    return layout->zero >= 3 ? ty_layout_shard(layout, bytes, experts) : bytes;
+    return layout->home.parameters != TY_HOME_GPU ? 0
+           : layout->zero >= 3                    ? ty_layout_shard(layout, bytes, experts)
+                                                  : bytes;
 }
 
 /* ---- next to the GPU ---- */
@@ -86,6 +88,14 @@ double ty_memory_frozen(const struct ty_layout *layout, double bytes, double exp
 static struct ty_state_bytes *tier_of(struct ty_away_bytes *away, int home)
 {
     return home == TY_HOME_NVME ? &away->nvme : &away->host;
+}
+
+void ty_memory_frozen_away(const struct ty_layout *layout, double bytes, double experts,
+                           struct ty_away_bytes *away)
+{
+    if (layout->home.parameters != TY_HOME_GPU) {
+        tier_of(away, layout->home.parameters)->weights += ty_layout_shard(layout, bytes, experts);
+    }
 }
 
 /* Gradients wait where the optimizer will read them; those of several micro-batches are added up in

@@ -21,8 +21,11 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
 struct ty_away_bytes {
     struct ty_state_bytes host, nvme;
 };
-/* Bytes of frozen weights that a rank keeps of so many, `experts` of them of experts. */
+/* Bytes of frozen weights that a rank keeps on its GPU of so many, `experts` of them of experts;
+ * and where parameters live beside it (layout.offload_parameters), added to what lives there. */
 double ty_memory_frozen(const struct ty_layout *layout, double bytes, double experts);
+void ty_memory_frozen_away(const struct ty_layout *layout, double bytes, double experts,
+                           struct ty_away_bytes *away);
 
 struct ty_away_bytes ty_memory_offloaded(const struct ty_layout *layout, double params,
                                          double experts);

@@ -489,6 +489,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     plan->away = ty_memory_offloaded(layout, plan->params, plan->experts);
     plan->states.weights *= plan->weight_copies;
     plan->expert_states.weights *= plan->weight_copies;
+    ty_memory_frozen_away(layout, sum.frozen_B, sum.frozen_experts_B, &plan->away);
     plan->states.weights += ty_memory_frozen(layout, sum.frozen_B, sum.frozen_experts_B);
     plan->expert_states.weights +=
         ty_memory_frozen(layout, sum.frozen_experts_B, sum.frozen_experts_B);

@@ -29,14 +29,26 @@ static double copy_s(const struct ty_run *run, double gpu_B, double each)
            2 * (gpu_B - leaves) / memory_Bps; /* read and written */
 }
 
+/* Parameters of a checkpoint, those that are trained and others: with adapters these alone are
+ * written (PEFT, save_pretrained; Megatron-Bridge), else frozen weights, too. */
+static double written(const struct ty_run *run, double *frozen)
+{
+    const struct ty_config *c = run->config;
+    const double trained = ty_arch_trained_params(&c->arch, &c->layout);
+    *frozen =
+        c->arch.frozen != 0 && c->arch.lora.rank == 0 ? ty_arch_params(&c->arch) - trained : 0;
+    return c->arch.frozen != 0 ? trained : ty_arch_params(&c->arch);
+}
+
 static struct ty_fleet_checkpoint fleet_checkpoint(const struct ty_run *run)
 {
     const struct ty_layout *layout = &run->config->layout;
     const struct ty_program *p = &run->lowered.program;
     /* Weights as the model has them, unless the optimizer has better ones. */
     const double each = ty_memory_weight_bytes(layout) + ty_memory_optimizer_bytes(layout);
-    struct ty_fleet_checkpoint c = {.bytes = each * ty_arch_params(&run->config->arch)};
-    double sum = 0, most = 0;
+    double frozen, sum = 0, most = 0;
+    struct ty_fleet_checkpoint c = {.bytes = each * written(run, &frozen)};
+    c.bytes += ty_memory_weight_bytes(layout) * frozen;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         sum += run->lowered.stage[g].params;
         most = fmax(most, run->lowered.stage[g].params);

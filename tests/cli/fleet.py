@@ -119,6 +119,22 @@ class Suite(Test):
             f'"{k}":{json.dumps(want[k])}' in texts[0] for k in NAMES)
             and not any(f'"{k}":' in texts[1] for k in NAMES), [text.find("days_for") for text in texts])
 
+    def adapters(self):
+        """Adapters alone are written; beside frozen parts all weights are, and states of the others."""
+        def written(*sets):
+            words = [w for s in sets for w in ("--set", s)]
+            said = json.loads(self.trainyard("fleet", "fleet.yaml", "--stats", "json", "--runs", "1",
+                                             *words).stdout)["checkpoint_bytes"]
+            return said, self.stats("fleet.yaml", *words)
+        whole, all_of = written()
+        each = whole / all_of["parameters"]
+        tuned, some = written("model.lora=16")
+        parts, half = written("model.frozen=embedding+attention")
+        self.check("a checkpoint with adapters has these alone", some["parameters_trained"] < 1e9
+                   and close(tuned, each * some["parameters_trained"]), tuned)
+        self.check("one beside frozen parts has their weights, too", close(
+            parts, 2 * half["parameters"] + (each - 2) * half["parameters_trained"]), parts)
+
     def days(self):
         def fleet(*sets):
             words = [w for s in sets for w in ("--set", s)]
@@ -437,6 +453,7 @@ def main():
         suite.slow()
         suite.drawn()
         suite.checkpoints()
+        suite.adapters()
         suite.causes()
         suite.extremes()
         suite.kinds()

@@ -183,9 +183,18 @@ static void lower_offload_far(struct ty_lowering *l, struct ty_grad_bucket *buck
     }
 }
 
+/* Parameters of a unit's shard, frozen ones by their bytes: what comes before each use. */
+static double brought(const struct ty_lowering *l, const struct ty_unit *unit)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_grad_unit *grads = &l->prices->grads.kind[unit->kind];
+    return ty_grads_gathered(grads, layout, TY_GROUP_DATA) / ty_layout_shards(layout) +
+           ty_grads_gathered(grads, layout, TY_GROUP_EXPERT_DATA) / ty_layout_expert_shards(layout);
+}
+
 static void lower_offload_read(struct ty_lowering *l, struct ty_unit *unit)
 {
-    const double bytes = ty_memory_weight_bytes(l->in->layout) * ty_lower_shard(l, unit);
+    const double bytes = ty_memory_weight_bytes(l->in->layout) * brought(l, unit);
     unit->read =
         lower_transfer_kind(l, "parameters", TY_PHASE_FORWARD, bytes, TY_TIER_NVME, TY_TIER_HOST);
 }
@@ -269,7 +278,7 @@ double ty_lower_pinned(const struct ty_lowering *l, const struct ty_homes *home,
     for (uint32_t s = 0; s < n && ty_lower_updates_away(l); s++) {
         for (uint32_t u = 0; u < v[s]->n_units; u++) {
             const struct ty_unit *unit = &v[s]->units[u];
-            most = fmax(most, ty_lower_shard(l, unit));
+            most = fmax(most, brought(l, unit));
             for (uint32_t k = 0; k < unit->n_parts; k++) {
                 for (uint32_t i = 0; i < unit->part[k].n_buckets; i++) {
                     chunk = fmax(chunk, lower_bucket_shard(l, &unit->part[k].bucket[i]));
@@ -333,7 +342,7 @@ static void recall(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u)
 void ty_lower_offload_unit(struct ty_lowering *l, struct ty_unit *unit)
 {
     const struct ty_layout *layout = l->in->layout;
-    const double bytes = ty_memory_weight_bytes(layout) * ty_lower_shard(l, unit);
+    const double bytes = ty_memory_weight_bytes(layout) * brought(l, unit);
     const double kept = ty_memory_kept(&l->prices->units->kind[unit->kind]) / l->shape.slices;
     unit->read = unit->fetch = unit->stash = unit->stow = unit->recall = unit->back = TY_NONE;
     if (layout->home.activations != TY_HOME_GPU && kept > 0) {

@@ -253,4 +253,19 @@ TEST(frozen_scans_keep_less)
     ck_assert_double_eq(kept[1] - kept[0], 8192 * 2.0 * (8192 + 16));
 }
 
+/* Where parameters live beside the GPU all do: 2 bytes of each, over 8 ranks. */
+TEST(frozen_weights_live_where_parameters_do)
+{
+    struct model_case c;
+    struct ty_away_bytes away = {.host = {.weights = 1}};
+    tuned(&c, "{lora: {rank: 8}}", "{data: 8, global_batch: 8, offload: zero3-offload}");
+    ck_assert_double_eq(ty_memory_frozen(&c.layout, 8e9, 0), 0);
+    ty_memory_frozen_away(&c.layout, 8e9, 0, &away);
+    ck_assert_double_eq(away.host.weights, 1e9 + 1);
+    tuned(&c, "{lora: {rank: 8}}", "{data: 8, global_batch: 8, offload: zero-offload}");
+    ck_assert_double_eq(ty_memory_frozen(&c.layout, 8e9, 0), 8e9);
+    ty_memory_frozen_away(&c.layout, 8e9, 0, &away);
+    ck_assert_double_eq(away.host.weights, 1e9 + 1);
+}
+
 TY_SUITE("adapters")
