@@ -15,9 +15,10 @@ int ty_classroom(const char *state, char **page, struct ty_err *err)
     *page = NULL;
     if (core == NULL) {
         return ty_fail(err, TY_ELIMIT,
-                       "this trainyard was built without the simulator for browsers, which a "
-                       "classroom contains; build it with emscripten: meson configure build "
-                       "-Dwasm=enabled, meson compile -C build (docs/internals/packaging.md)");
+                       "this build has no classroom page; each release has it ready to open: "
+                       "trainyard-%s-classroom.html. To build it, install emscripten and zopfli: "
+                       "meson configure build -Dwasm=enabled (docs/guides/install.md)",
+                       ty_version());
     }
     struct ty_text t = {.data = NULL};
     ty_text_bytes(&t, (const char *)ty_classroom_head, ty_classroom_head_len);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds what the library stands on for WebAssembly, of Debian's sources: libyaml, GSL, zlib, libcsv, yajl.
 
-    deps.py FOLDER        makes FOLDER/libdeps.a and FOLDER/include; sources stay in FOLDER/sources
+    deps.py FOLDER COMPILER...   makes FOLDER/libdeps.a and FOLDER/include; sources stay in FOLDER/sources
 
 Debian has no such libraries for WebAssembly, but the sources of its own. apt-get fetches them, and checks
 their signatures, by a list and with indexes that lie in FOLDER: the system's configuration is neither
@@ -23,10 +23,27 @@ FLAGS = ["-Oz", "-DNDEBUG", "-ffp-contract=off"]
 # Two: a compiler takes 200 MB, and the library is compiled beside them.
 PARALLEL = 2
 
-# Of GSL the folders that fits, curves and quantiles reach; their own lists say which files.
-GSL_FOLDERS = ["blas", "block", "cblas", "cdf", "complex", "eigen", "err", "interpolation", "linalg", "matrix",
-               "min", "multifit_nlinear", "permutation", "poly", "randist", "rng", "specfunc", "sys", "utils",
-               "vector"]
+# Of GSL the files that fits, curves and quantiles reach; the linker names what is missing. blas reaches
+# every file of cblas.
+GSL = {
+    "blas": "blas",
+    "block": "init",
+    "cdf": "fdist gauss gaussinv",
+    "complex": "inline math",
+    "eigen": "symm",
+    "err": "error stream strerror",
+    "interpolation": "inline interp steffen",
+    "linalg": "cholesky condest householder inline invtri qr qrpt symmtd trimult",
+    "matrix": "copy init matrix rowcol submatrix swap view",
+    "min": "brent fsolver",
+    "multifit_nlinear": "convergence fdf fdfvv fdjac lm qr scaling trust",
+    "permutation": "init inline permutation permute",
+    "randist": "beta binomial binomial_tpe gamma gausszig poisson shuffle",
+    "rng": "inline mt rng",
+    "specfunc": "beta elementary erfc exp expint gamma gamma_inc lambert log psi trig zeta",
+    "sys": "fdiv infnan pow_int",
+    "vector": "copy init minmax oper subvector swap vector view",
+}
 GSL_CONFIG = """\
 #define HAVE_COMPLEX_H 1
 #define HAVE_IEEE_COMPARISONS 1
@@ -81,13 +98,6 @@ def fetch(folder):
     return found
 
 
-def listed(folder):
-    """The .c files that a folder of GSL compiles by its Makefile.am; others are included by these."""
-    text = (folder / "Makefile.am").read_text(encoding="utf-8").replace("\\\n", " ")
-    words = re.search(r"^lib\w+_la_SOURCES\s*=(.*)$", text, re.M).group(1).split()
-    return [folder / word for word in words if word.endswith(".c")]
-
-
 def headers(source, include):
     """Headers as programs include them."""
     for name in ("gsl", "yajl"):
@@ -118,23 +128,25 @@ def parts(source):
     yield "zlib", sorted(source["zlib"].glob("*.c")), ["-include", "unistd.h"]
     yield "csv", [source["libcsv"] / "libcsv.c"], []
     yield "yajl", sorted((source["yajl"] / "src").glob("*.c")), []
-    for folder in GSL_FOLDERS:
-        yield f"gsl-{folder}", listed(source["gsl"] / folder), [f"-I{source['gsl']}"]
+    gsl = source["gsl"]
+    yield "gsl-cblas", sorted((gsl / "cblas").glob("[cdisxz]*.c")), [f"-I{gsl}"]
+    for folder, names in GSL.items():
+        yield f"gsl-{folder}", [gsl / folder / f"{name}.c" for name in names.split()], [f"-I{gsl}"]
 
 
-def compile_part(emcc, objects, include, part):
+def compile_part(compiler, objects, include, part):
     name, files, flags = part
     folder = objects / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    run([emcc, *FLAGS, *flags, f"-I{include}", "-w", "-c", *files], folder, f"compiling {name}")
+    run([*compiler, *FLAGS, *flags, f"-I{include}", "-w", "-c", *files], folder, f"compiling {name}")
     return sorted(folder.glob("*.o"))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--emcc", default="emcc")
+    parser.add_argument("compiler", nargs=argparse.REMAINDER, help="a C compiler and its flags for WebAssembly")
     parser.add_argument("--emar", default="emar")
     asked = parser.parse_args()
     folder = asked.folder.resolve()
@@ -142,7 +154,7 @@ def main():
     shutil.rmtree(folder / "include", ignore_errors=True)
     headers(source, folder / "include")
     with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
-        done = pool.map(lambda part: compile_part(asked.emcc, folder / "objects", folder / "include", part),
+        done = pool.map(lambda part: compile_part(asked.compiler, folder / "objects", folder / "include", part),
                         parts(source))
         objects = [path for one in done for path in one]
     library = folder / "libdeps.a"
