@@ -2,6 +2,8 @@
  * model/block. */
 #include "model/arch.h"
 
+#include <string.h>
+
 #include "model/check.h"
 
 /* A list of layers rises, so that it can be searched, and names layers that there are. */
@@ -544,7 +546,7 @@ static int check_norms(const struct ty_arch *arch, const struct ty_section *sect
         (unsigned)arch->norms, block_words[arch->block].name, parallel ? "1 or 2" : "2 or 4");
 }
 
-int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
+static int finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
 {
     int rc =
         ty_check_first(check_heads(arch, section, err), ty_arch_finish_pattern(arch, section, err));
@@ -650,16 +652,8 @@ static const struct {
                 {has_wide, ty_arch_is_wide},
                 {ty_arch_has_lowest, ty_arch_is_lowest}};
 
-uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
-{
-    uint32_t kinds = arch->n_patterns > 0 ? arch->n_patterns : 1;
-    for (size_t i = 0; i < TY_COUNT(features); i++) {
-        kinds *= features[i].differs(arch) ? 2 : 1;
-    }
-    return kinds;
-}
-
-uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer)
+/* The number of a layer's combination, of patterns and three features, or of four. */
+static uint32_t combination(const struct ty_arch *arch, uint32_t layer)
 {
     uint32_t number = ty_arch_pattern_number(arch, layer);
     uint32_t weight = arch->n_patterns > 0 ? arch->n_patterns : 1;
@@ -670,4 +664,40 @@ uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer)
         }
     }
     return number;
+}
+
+/* A shape that is no model, of a job with a program of its own, has one. */
+uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
+{
+    return arch->n_kinds > 0 ? arch->n_kinds : 1;
+}
+
+uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer)
+{
+    return arch->n_kinds > 0 ? arch->kind[combination(arch, layer)] - 1u : 0;
+}
+
+/* Numbers the combinations that occur, in their order. */
+static int find_kinds(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
+{
+    arch->n_kinds = 0;
+    memset(arch->kind, 0, sizeof(arch->kind));
+    for (uint32_t i = 0; i < arch->layers; i++) {
+        arch->kind[combination(arch, i)] = 1;
+    }
+    for (size_t i = 0; i < TY_COUNT(arch->kind); i++) {
+        arch->kind[i] = arch->kind[i] > 0 ? (uint8_t)++arch->n_kinds : 0;
+    }
+    return arch->n_kinds <= TY_LAYER_KINDS
+               ? 0
+               : ty_check_fail(section, arch->n_patterns > 0 ? "layer_pattern" : "layers", err,
+                               "its layers are of %u kinds, by their blocks, windows and "
+                               "model.wide_first and wide_last; at most %u are simulated",
+                               (unsigned)arch->n_kinds, (unsigned)TY_LAYER_KINDS);
+}
+
+int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
+{
+    const int rc = finish(arch, section, err);
+    return rc < 0 ? rc : find_kinds(arch, section, err);
 }

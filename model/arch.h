@@ -50,7 +50,8 @@ enum ty_layer_block {
     TY_HAS_STATE = TY_HAS_MIXER & ~TY_HAS_ATTENTION
 };
 
-#define TY_LAYER_KINDS 8 /* of layers of a model, at most */
+#define TY_LAYER_KINDS   8u   /* of layers of a model, at most */
+#define TY_PATTERN_WORDS 512u /* of model.layer_pattern */
 
 enum ty_block_form {
     TY_BLOCK_SERIAL,
@@ -160,12 +161,18 @@ struct ty_arch {
 
     /* which blocks its layers have; empty: attention and an MLP or experts */
     struct ty_string_list layer_pattern;
-    uint32_t n_words, n_patterns,
-        patterns[TY_LAYER_KINDS]; /* its different layers: enum ty_layer_block */
+    uint32_t n_words, n_patterns;
+    uint32_t patterns[TY_LAYER_KINDS]; /* its different layers: enum ty_layer_block */
+    uint8_t word[TY_PATTERN_WORDS];    /* [n_words]: which of these */
 
     /* layers that keep a state in place of keys (pattern.h): heads, their width, heads of keys,
      * the width of a key; tokens that a short convolution sees; tokens of a chunk */
     uint32_t state_heads, state_head_dim, state_groups, state_size, state_conv, state_chunk;
+
+    /* kinds of its layers, and the number of each combination of what they differ in; 0: it does not
+     * occur */
+    uint32_t n_kinds;
+    uint8_t kind[8 * TY_LAYER_KINDS];
 
     uint32_t wide_first, wide_last; /* layers at either end whose products stay in bf16 */
     uint32_t mtp;                   /* modules that predict further tokens */
@@ -233,7 +240,7 @@ bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer);
 /* Whether products of a layer are in bf16 though those of others are in fp8 or NVFP4. */
 bool ty_arch_is_wide(const struct ty_arch *arch, uint32_t layer);
 
-/* How many kinds of layers it has at most, and the number of a layer's kind among them. */
+/* How many kinds of layers it has, and the number of a layer's kind among them. */
 uint32_t ty_arch_layer_kinds(const struct ty_arch *arch);
 uint32_t ty_arch_layer_kind(const struct ty_arch *arch, uint32_t layer);
 

@@ -57,40 +57,28 @@ static uint32_t blocks_of(const char *text, size_t length)
     return blocks;
 }
 
-static uint32_t count_words(const struct ty_string_list *pattern)
+uint32_t ty_arch_pattern_number(const struct ty_arch *arch, uint32_t layer)
 {
-    uint32_t n = 0;
-    for (size_t length; word(pattern, n, &length) != NULL;) {
-        n++;
-    }
-    return n;
+    const uint32_t last = arch->layers - 1;
+    return arch->n_patterns > 0 ? arch->word[(layer < last ? layer : last) % arch->n_words] : 0;
 }
 
 uint32_t ty_arch_blocks(const struct ty_arch *arch, uint32_t layer)
 {
-    const uint32_t last = arch->layers - 1;
-    size_t length = 0;
     if (arch->n_patterns == 0) {
         return TY_HAS_ATTENTION | (ty_arch_has_experts(arch, layer) ? TY_HAS_EXPERTS : TY_HAS_MLP);
     }
-    const char *text =
-        word(&arch->layer_pattern, (layer < last ? layer : last) % arch->n_words, &length);
-    return blocks_of(text, length);
+    return arch->patterns[ty_arch_pattern_number(arch, layer)];
 }
 
 /* Which of the kinds of layers found so far has these blocks; their number: none. */
-static uint32_t number_of(const struct ty_arch *arch, uint32_t blocks)
+static uint8_t number_of(const struct ty_arch *arch, uint32_t blocks)
 {
-    uint32_t i = 0;
+    uint8_t i = 0;
     while (i < arch->n_patterns && arch->patterns[i] != blocks) {
         i++;
     }
     return i;
-}
-
-uint32_t ty_arch_pattern_number(const struct ty_arch *arch, uint32_t layer)
-{
-    return arch->n_patterns > 0 ? number_of(arch, ty_arch_blocks(arch, layer)) : 0;
 }
 
 bool ty_arch_has_block(const struct ty_arch *arch, uint32_t blocks)
@@ -150,15 +138,16 @@ static int find_patterns(struct ty_arch *arch, const struct ty_section *section,
                                  (unsigned)i, (int)length, text, why);
         }
         const uint32_t blocks = blocks_of(text, length);
-        const uint32_t number = number_of(arch, blocks);
-        if (number == TY_LAYER_KINDS) {
-            return ty_check_fail(section, "layer_pattern", err,
-                                 "has more than %u kinds of layers; write fewer",
-                                 (unsigned)TY_LAYER_KINDS);
+        const uint8_t number = number_of(arch, blocks);
+        if (number == TY_LAYER_KINDS || i == TY_PATTERN_WORDS) {
+            return ty_check_fail(section, "layer_pattern", err, "has more than %u %s; write fewer",
+                                 (unsigned)(i == TY_PATTERN_WORDS ? i : number),
+                                 i == TY_PATTERN_WORDS ? "layers" : "kinds of layers");
         }
         if (number == arch->n_patterns) {
             arch->patterns[arch->n_patterns++] = blocks;
         }
+        arch->word[arch->n_words++] = number;
     }
     return 0;
 }
@@ -196,13 +185,9 @@ static int check_needs(struct ty_arch *arch, const struct ty_section *section, s
 int ty_arch_finish_pattern(struct ty_arch *arch, const struct ty_section *section,
                            struct ty_err *err)
 {
-    arch->n_patterns = 0;
-    arch->n_words = count_words(&arch->layer_pattern);
-    if (arch->n_words == 0) {
-        return 0;
-    }
+    arch->n_patterns = arch->n_words = 0;
     const int rc = find_patterns(arch, section, err);
-    if (rc < 0) {
+    if (rc < 0 || arch->n_words == 0) {
         return rc;
     }
     if (arch->layers % arch->n_words != 0) {

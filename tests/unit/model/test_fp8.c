@@ -204,6 +204,7 @@ TEST(layers_at_the_ends_stay_wide)
     fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_DELAYED);
     c.arch.wide_first = 1;
     c.arch.wide_last = 4;
+    ck_assert_int_eq(ty_arch_finish(&c.arch, &c.model_section, &c.err), 0);
     ck_assert_uint_eq(ty_arch_layer_kinds(&c.arch), 2);
     ck_assert(ty_arch_is_wide(&c.arch, 0) && !ty_arch_is_wide(&c.arch, 1));
     ck_assert(!ty_arch_is_wide(&c.arch, 27) && ty_arch_is_wide(&c.arch, 28));
