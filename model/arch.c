@@ -418,8 +418,7 @@ const struct ty_field ty_arch_fields[] = {
     ROW(layer_pattern, STRINGS, .late = true, .shape = true, .fallback = "none", .blank = "none",
         .example = "[ME, ME, '*E']",
         .doc =
-            "blocks of the layers, a letter each: M Mamba-2, G gated delta net, * attention, - an "
-            "MLP, E experts. A "
+            "blocks of the layers, a letter each: " TY_LETTERS_TEXT ". A "
             "text has a layer for each letter; a list, or a text with spaces, one for each word. "
             "Shorter than the layers it repeats"),
     LATE(state_heads, 100000, "none",
@@ -431,6 +430,8 @@ const struct ty_field ty_arch_fields[] = {
     LATE(state_conv, 100, "none", "tokens that the short convolution before the state sees"),
     LATE(state_chunk, 100000, "auto",
          "tokens that a scan works on at once; auto: as the kernels of each kind"),
+    LATE(state_rank, 100000, "none",
+         "width of all latents that gates and decays of a state are made of (Mamba-1, Kimi)"),
     COUNT(mtp, 100, "modules that predict further tokens (DeepSeek-V3), after the last layer"),
     ROW(frozen, SET, .late = true, .words = ty_frozen_words, .fallback = "none",
         .example = "[embedding, attention] or embedding+attention",

@@ -38,8 +38,17 @@ enum ty_bias {
     X(ATTENTION, '*', 1)                                                                           \
     X(MAMBA, 'M', 2)                                                                               \
     X(DELTA, 'G', 4)                                                                               \
+    X(KDA, 'K', 8)                                                                                 \
+    X(SELECTIVE, 'S', 16)                                                                          \
+    X(LINEAR, 'L', 32)                                                                             \
+    X(CONVOLUTION, 'C', 64)                                                                        \
     X(MLP, '-', 256)                                                                               \
     X(EXPERTS, 'E', 512)
+
+#define TY_LETTERS_TEXT                                                                            \
+    "M Mamba-2, G gated delta net, K Kimi delta attention, S Mamba-1, L linear attention, C "      \
+    "short "                                                                                       \
+    "convolution, * attention, - MLP, E experts"
 
 enum ty_layer_block {
 #define X(id, letter, bit) TY_HAS_##id = bit,
@@ -47,11 +56,12 @@ enum ty_layer_block {
 #undef X
     TY_HAS_FFN = TY_HAS_MLP | TY_HAS_EXPERTS,
     TY_HAS_MIXER = TY_HAS_MLP - 1,
-    TY_HAS_STATE = TY_HAS_MIXER & ~TY_HAS_ATTENTION
+    TY_HAS_STATE = TY_HAS_MIXER & ~TY_HAS_ATTENTION,
+    TY_HAS_SCAN = TY_HAS_STATE & ~TY_HAS_CONVOLUTION
 };
 
 #define TY_LAYER_KINDS   8u   /* of layers of a model, at most */
-#define TY_PATTERN_WORDS 512u /* of model.layer_pattern */
+#define TY_PATTERN_WORDS 256u /* of model.layer_pattern */
 
 enum ty_block_form {
     TY_BLOCK_SERIAL,
@@ -165,12 +175,14 @@ struct ty_arch {
     uint32_t patterns[TY_LAYER_KINDS]; /* its different layers: enum ty_layer_block */
     uint8_t word[TY_PATTERN_WORDS];    /* [n_words]: which of these */
 
-    /* layers that keep a state in place of keys (pattern.h): heads, their width, heads of keys,
-     * the width of a key; tokens that a short convolution sees; tokens of a chunk */
-    uint32_t state_heads, state_head_dim, state_groups, state_size, state_conv, state_chunk;
+    /* layers that keep a state in place of keys (state.c): heads, their width, heads of keys, the
+     * width of a key; tokens that a short convolution sees; tokens of a chunk; width of all latents
+     * that gates and decays are made of */
+    uint32_t state_heads, state_head_dim, state_groups, state_size, state_conv, state_chunk,
+        state_rank;
 
-    /* kinds of its layers, and the number of each combination of what they differ in; 0: it does not
-     * occur */
+    /* kinds of its layers, and the number of each combination of what they differ in; 0: it does
+     * not occur */
     uint32_t n_kinds;
     uint8_t kind[8 * TY_LAYER_KINDS];
 

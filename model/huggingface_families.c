@@ -214,6 +214,48 @@ static void hf_qwen3_next(struct ty_hf_reader *r, struct ty_hf_shape *shape)
     ty_hf_put(r, "attention_gate", ty_hf_flag(r, "attn_output_gate", true) ? "true" : "false");
 }
 
+/* Latents of gates and of decays are as wide as a head. */
+static void hf_kimi_linear(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    (void)shape;
+    ty_hf_put_number(r, "state_rank", 2 * ty_hf_needed(r, "linear_attn_config.head_dim"));
+    (void)ty_hf_value(r, "linear_attn_config.kda_layers");
+}
+
+/* Channels of Mamba, each with a state. */
+static void hf_jamba(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const bool by_width = ty_hf_is_text(r, "mamba_dt_rank", "auto");
+    const unsigned long usual = (shape->hidden + 15) / 16;
+    const unsigned long rank = by_width ? usual : ty_hf_number(r, "mamba_dt_rank", usual);
+    ty_hf_put_number(r, "state_heads", ty_hf_number(r, "mamba_expand", 2) * shape->hidden);
+    ty_hf_put_number(r, "state_head_dim", 1);
+    ty_hf_put_number(r, "state_groups", 1);
+    ty_hf_put_number(r, "state_rank", rank);
+}
+
+/* Heads of linear attention are those of attention. */
+static void hf_minimax_linear(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const unsigned long width =
+        shape->head_dim > 0 ? shape->head_dim : shape->hidden / shape->heads;
+    ty_hf_put_number(r, "state_heads", shape->heads);
+    ty_hf_put_number(r, "state_head_dim", width);
+    ty_hf_put_number(r, "state_size", width);
+    (void)ty_hf_value(r, "postnorm"); /* where the residual is taken */
+}
+
+/* Two thirds of the width, as often as a multiplier says, up to a multiple. */
+static void hf_lfm2(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const unsigned long round = ty_hf_number(r, "block_multiple_of", 256);
+    shape->tied = ty_hf_flag(r, "tie_embedding", shape->tied);
+    if (ty_hf_flag(r, "block_auto_adjust_ff_dim", shape->experts == 0)) {
+        shape->ffn = 2 * shape->ffn / 3;
+        shape->ffn += (round - shape->ffn % (round | !round)) % (round | !round);
+    }
+}
+
 /* Multipliers, and what follows from other keys. */
 static void hf_falcon_h1(struct ty_hf_reader *r, struct ty_hf_shape *shape)
 {
@@ -285,6 +327,12 @@ static const struct ty_hf_keys hybrid_keys = {.layers = "num_hidden_layers",
                                               .kv_heads = "num_key_value_heads",
                                               .ffn = "shared_intermediate_size",
                                               VOCABULARY};
+static const struct ty_hf_keys lfm2_keys = {.layers = "num_hidden_layers",
+                                            .hidden = "hidden_size|block_dim",
+                                            .heads = "num_attention_heads|num_heads",
+                                            .kv_heads = "num_key_value_heads",
+                                            .ffn = "intermediate_size|block_ff_dim",
+                                            VOCABULARY};
 static const struct ty_hf_keys mamba_keys = {
     .layers = "num_hidden_layers", .hidden = "hidden_size", .heads = "num_heads", VOCABULARY};
 /* head_dim, where it is given, is the width of the position part. */
@@ -411,6 +459,31 @@ static const struct ty_hf_hybrid qwen3_next_is = {.types = "layer_types",
                                                   .groups = "linear_num_key_heads",
                                                   .size = "linear_key_head_dim",
                                                   .conv = "linear_conv_kernel_dim"};
+static const struct ty_hf_hybrid kimi_linear_is = {.at = "linear_attn_config.full_attn_layers",
+                                                   .from_one = true,
+                                                   .state = 'K',
+                                                   .heads = "linear_attn_config.num_heads",
+                                                   .head_dim = "linear_attn_config.head_dim",
+                                                   .size = "linear_attn_config.head_dim",
+                                                   .conv =
+                                                       "linear_attn_config.short_conv_kernel_size"};
+static const struct ty_hf_hybrid jamba_is = {.every = "attn_layer_period",
+                                             .which = "attn_layer_offset",
+                                             .state = 'S',
+                                             .size = "mamba_d_state",
+                                             .conv = "mamba_d_conv"};
+static const struct ty_hf_hybrid minimax_is = {.types = "layer_types|attn_type_list", .state = 'L'};
+static const struct ty_hf_hybrid lfm2_is = {
+    .types = "layer_types", .at = "full_attn_idxs", .state = 'C', .conv = "conv_L_cache"};
+static const struct ty_hf_experts kimi_linear = {.experts = "num_experts",
+                                                 .per_token =
+                                                     "num_experts_per_token|num_experts_per_tok",
+                                                 .width = "moe_intermediate_size",
+                                                 .n_shared = "num_shared_experts",
+                                                 .router_bias = true,
+                                                 .latent = true};
+static const struct ty_hf_experts lfm2_moe = {
+    .experts = "num_experts", PER_TOKEN, .width = "moe_intermediate_size", .router_bias = true};
 static const struct ty_hf_experts granite_hybrid = {.experts = "num_local_experts",
                                                     PER_TOKEN,
                                                     .width = "intermediate_size",
@@ -443,6 +516,7 @@ static const struct ty_hf_defaults olmo3_is = {32, 4096, 32, 11008, 50304, 0, 0,
 static const struct ty_hf_defaults cwm_is = {64, 6144, 48, 21504, 128256, 8, 128, 8192};
 static const struct ty_hf_defaults neo_is = {24, 2048, 16, 0, 50257, 0, 0, 256};
 static const struct ty_hf_defaults seed_is = {64, 5120, 80, 27648, 155136, 8, 128, 0};
+static const struct ty_hf_defaults qwen3_5_moe_is = {40, 2048, 16, 512, 248320, 2, 256, 0};
 static const struct ty_hf_defaults dbrx_is = {.kv_heads = 1};
 static const struct ty_hf_defaults smollm3_is = {36, 2048, 16, 11008, 128256, 4, 0, 0};
 
@@ -518,6 +592,11 @@ const struct ty_hf_family ty_hf_families[] = {
      .defaults = &qwen3_moe_is, .windows = TY_HF_WINDOWS_LATER},
     {"qwen3_next", "Qwen3-Next", NULL, .experts = &qwen2_moe, QK_HEADS, .hybrid = &qwen3_next_is,
      .rotary = 0.25, .special = hf_qwen3_next},
+    {"qwen3_5_text", "Qwen3.5, 3.6", "qwen35", QK_HEADS, .hybrid = &qwen3_next_is, .rotary = 0.25,
+     .special = hf_qwen3_next},
+    {"qwen3_5_moe_text", "Qwen3.5, 3.6 with experts", "qwen35moe", .experts = &qwen2_moe, QK_HEADS,
+     .hybrid = &qwen3_next_is, .rotary = 0.25, .defaults = &qwen3_5_moe_is,
+     .special = hf_qwen3_next},
     {"qwen3_vl_moe_text", "the decoder of Qwen3-VL with experts", "qwen3vlmoe",
      .experts = &qwen3_moe, QK_HEADS, .defaults = &qwen3_moe_is},
 
@@ -554,6 +633,8 @@ const struct ty_hf_family ty_hf_families[] = {
     {"deepseek_v32", "DeepSeek-V3.2", NULL, .keys = &latent_keys, .experts = &deepseek_sparse},
     {"glm_moe_dsa", "GLM-5", NULL, .keys = &latent_keys, .experts = &deepseek_sparse},
     {"kimi_k2", "Kimi K2", "kimik2 deepseekv3", .keys = &latent_keys, .experts = &deepseek},
+    {"kimi_linear", "Kimi Linear", NULL, .keys = &latent_keys, .experts = &kimi_linear,
+     .hybrid = &kimi_linear_is, NO_ROTARY, .special = hf_kimi_linear},
     {"dots1", "dots.llm1", NULL, .experts = &biased_router, QK_HEADS},
     {"gpt_oss", "gpt-oss", NULL, .experts = &gpt_oss, .bias = TY_BIAS_ALL, .defaults = &gpt_oss_is,
      PERIOD(2)},
@@ -562,6 +643,12 @@ const struct ty_hf_family ty_hf_families[] = {
      .defaults = &llama4_is, .special = hf_llama4},
     {"minimax_m2", "MiniMax-M2", NULL, .experts = &minimax, QK_WHOLE, .qk_key = "use_qk_norm",
      .qk_default = true, .special = hf_minimax},
+    {"minimax", "MiniMax-01", NULL, .experts = &minimax, .hybrid = &minimax_is,
+     .special = hf_minimax_linear},
+    {"minimax_text_01", "MiniMax-01 in its first files", "minimaxtext01", .experts = &minimax,
+     .hybrid = &minimax_is, .special = hf_minimax_linear},
+    {"minimax_m1", "MiniMax-M1", NULL, .experts = &minimax, .hybrid = &minimax_is,
+     .special = hf_minimax_linear},
     {"dbrx", "DBRX", NULL, .keys = &dbrx_keys, .experts = &dbrx, .norm_kind = TY_NORM_LAYER_SCALE,
      .defaults = &dbrx_is},
     {"grok-1", "Grok-1", "grok1", .experts = &olmoe, .norms = 4, .tied = true},
@@ -585,6 +672,12 @@ const struct ty_hf_family ty_hf_families[] = {
     {"falcon_h1", "Falcon-H1", "falconh1", .hybrid = &falcon_h1_is, .special = hf_falcon_h1},
     {"mamba2", "Mamba-2", NULL, .keys = &mamba_keys, .plain = true, .hybrid = &mamba2_is,
      .biases = by_no_key, .tied = true, NO_ROTARY},
+    {"jamba", "Jamba", NULL, .experts = &olmoe, .hybrid = &jamba_is, NO_ROTARY,
+     .special = hf_jamba},
+    {"lfm2", "LFM2", NULL, .keys = &lfm2_keys, .hybrid = &lfm2_is, QK_HEADS, .tied = true,
+     .special = hf_lfm2},
+    {"lfm2_moe", "LFM2 with experts", NULL, .keys = &lfm2_keys, .experts = &lfm2_moe,
+     .hybrid = &lfm2_is, QK_HEADS, .tied = true, .special = hf_lfm2},
     {"persimmon", "Persimmon", NULL, GPT, .rotary = 0.5, .qk_norm = true,
      .qk_norm_kind = TY_QK_NORM_LAYER, .qk_key = "qk_layernorm", .qk_default = true,
      .dropout = "hidden_dropout"},
@@ -639,13 +732,10 @@ const struct ty_hf_family ty_hf_families[] = {
 const struct ty_hf_refusal ty_hf_refusals[] = {
     {"mamba falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm retnet",
      "a recurrent model without attention"},
-    {"jamba zamba zamba2 plamo2 hymba samba phi4flash nemotron_h_puzzle",
+    {"zamba zamba2 plamo2 hymba samba phi4flash nemotron_h_puzzle",
      "its layers of Mamba are of the first kind, or share weights"},
     {"recurrent_gemma", "recurrent layers are not simulated"},
-    {"lfm2 lfm2_moe", "convolutions in place of attention are not simulated"},
-    {"qwen3_5 qwen3_5_moe qwen3_5_text qwen3_5_moe_text kimi_linear olmo_hybrid "
-     "minimax minimax_text_01 minimax_m1 bailing_moe_linear bailing_hybrid",
-     "linear attention is not simulated"},
+    {"olmo_hybrid bailing_moe_linear bailing_hybrid", "linear attention is not simulated"},
     {"deepseek_v4", "sparse attention to compressed keys is not simulated"},
     {"nemotron-nas deci decilm openelm",
      "its layers differ in width; a model of equal layers can be "

@@ -79,7 +79,11 @@ void ty_hf_find_dense(struct ty_hf_reader *r, bool *dense, unsigned long layers)
 {
     const unsigned long start = ty_hf_number(r, "moe_layer_start_index", 0);
     const struct ty_node *end = ty_hf_value(r, "moe_layer_end_index");
-    first_ones(dense, layers, ty_hf_number(r, "first_k_dense_replace|moe_layer_num_skipped", 0));
+    const unsigned long period = ty_hf_number(r, "expert_layer_period", 1);
+    first_ones(dense, layers,
+               ty_hf_number(r, "first_k_dense_replace|moe_layer_num_skipped|num_dense_layers", 0));
+    every(dense, layers, period,
+          period - ty_hf_number(r, "expert_layer_offset", 0) % (period | !period));
     first_ones(dense, layers, start);
     for (unsigned long i = 0; end != NULL && ty_hf_is_number(end, true) && i < layers; i++) {
         dense[i] = dense[i] || i > strtoul(end->text, NULL, 10); /* -1: up to the last */
@@ -99,9 +103,17 @@ void ty_hf_find_dense(struct ty_hf_reader *r, bool *dense, unsigned long layers)
 static const struct {
     const char *word, *letters;
 } words[] = {
-    {"attention", "*"}, {"full_attention", "*"}, {"mlp", "-"},
-    {"moe", "E"},       {"mamba", "state"},      {"mamba2", "state"},
-    {"conv", "state"},  {"recurrent", "state"},  {"linear_attention", "state"},
+    {"attention", "*"},
+    {"full_attention", "*"},
+    {"mlp", "-"},
+    {"moe", "E"},
+    {"mamba", "state"},
+    {"mamba2", "state"},
+    {"conv", "state"},
+    {"recurrent", "state"},
+    {"linear_attention", "state"},
+    {"0", "state"},
+    {"1", "*"},
 };
 
 /* The letter of a layer's first block, 0: of a word that nobody knows. */
@@ -121,18 +133,23 @@ static bool read_places(struct ty_hf_reader *r, const struct ty_hf_hybrid *x, ch
 {
     const struct ty_node *list = ty_hf_value(r, x->at);
     const unsigned long period = x->every != NULL ? ty_hf_number(r, x->every, 4) : 0;
-    if (x->types != NULL && x->every == NULL) {
+    if (x->types != NULL && x->every == NULL && list == NULL) {
         ty_hf_fail(r, NULL, x->types, "missing; what the layers are cannot be known without it");
         return false;
     }
+    const unsigned long which = ty_hf_number(r, x->which, period - 1);
     for (unsigned long i = 0; i < n; i++) {
-        first[i] = period > 0 && (i + 1) % period == 0 ? '*' : x->state;
+        first[i] = period > 0 && i % period == which ? '*' : x->state;
     }
     const struct ty_node *item = list != NULL && list->kind == TY_NODE_LIST ? list->first : NULL;
     for (; item != NULL; item = item->next) {
-        const unsigned long at = ty_hf_is_number(item, true) ? strtoul(item->text, NULL, 10) : n;
+        const unsigned long from = x->from_one ? 1 : 0;
+        const unsigned long at =
+            ty_hf_is_number(item, true) ? strtoul(item->text, NULL, 10) - from : n;
         if (at >= n) {
-            ty_hf_fail(r, item, x->at, "no number of a layer, from 0 on");
+            ty_hf_fail(r, item, x->at,
+                       from > 0 ? "no number of a layer, from 1 on"
+                                : "no number of a layer, from 0 on");
             return false;
         }
         first[at] = '*';

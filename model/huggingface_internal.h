@@ -72,8 +72,10 @@ struct ty_hf_experts {
 /* Layers of several kinds, and the sizes of those that keep a state. */
 struct ty_hf_hybrid {
     const char *types; /* the key of a text of letters, or of a list of words; */
-    const char *every; /* where it is missing, of so many layers the last has attention; */
+    const char *every; /* where it is missing, of so many layers one has attention, */
+    const char *which; /* this one, from 0 on; NULL: the last; */
     const char *at;    /* or the layers of a list have; without a key all have a state, */
+    bool from_one;     /* such a list counts from 1 */
     bool beside;       /* next to which attention stands */
     char state;        /* the letter of layers that keep a state */
     bool alone;        /* a layer is one block; else an MLP or experts follow */

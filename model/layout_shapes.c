@@ -228,7 +228,10 @@ const char *ty_tensor_undivided(const struct ty_arch *arch, uint32_t t, uint32_t
         {"model.kv_heads", arch->kv_heads, arch->kv_heads % t == 0 || t % arch->kv_heads == 0},
         {"model.ffn", arch->ffn, arch->ffn % t == 0},
         {"model.state_heads", arch->state_heads, arch->state_heads % t == 0},
-        {"model.state_groups", arch->state_groups, arch->state_groups % t == 0},
+        {"model.state_groups", arch->state_groups,
+         arch->state_groups % t == 0 || ty_arch_has_block(arch, TY_HAS_SELECTIVE)},
+        {"model.hidden", arch->hidden,
+         arch->hidden % t == 0 || !ty_arch_has_block(arch, TY_HAS_CONVOLUTION)},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         if (!rows[i].divides) {

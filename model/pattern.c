@@ -133,9 +133,8 @@ static int find_patterns(struct ty_arch *arch, const struct ty_section *section,
         const char *why = wrong(text, length);
         if (why != NULL) {
             return ty_check_fail(section, "layer_pattern", err,
-                                 "layer %u (%.*s) %s; letters are M Mamba-2, G gated delta net, "
-                                 "* attention, - MLP, E experts",
-                                 (unsigned)i, (int)length, text, why);
+                                 "layer %u (%.*s) %s; letters are " TY_LETTERS_TEXT, (unsigned)i,
+                                 (int)length, text, why);
         }
         const uint32_t blocks = blocks_of(text, length);
         const uint8_t number = number_of(arch, blocks);
@@ -155,8 +154,15 @@ static int find_patterns(struct ty_arch *arch, const struct ty_section *section,
 /* What blocks need, and keys that no block reads. */
 static int check_needs(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
 {
-    static const char *const needed[] = {"state_heads", "state_head_dim", "state_size", NULL};
-    const bool state = ty_arch_has_block(arch, TY_HAS_STATE);
+    static const struct {
+        const char *key;
+        uint32_t blocks;
+    } needed[] = {{"state_heads", TY_HAS_SCAN},
+                  {"state_head_dim", TY_HAS_SCAN},
+                  {"state_size", TY_HAS_SCAN},
+                  {"state_conv", TY_HAS_CONVOLUTION},
+                  {"state_rank", TY_HAS_KDA | TY_HAS_SELECTIVE}};
+    const bool state = ty_arch_has_block(arch, TY_HAS_SCAN);
     const bool experts = ty_arch_has_block(arch, TY_HAS_EXPERTS);
     int rc = 0;
     if (experts != ty_arch_is_moe(arch)) {
@@ -164,12 +170,13 @@ static int check_needs(struct ty_arch *arch, const struct ty_section *section, s
                            experts ? "has experts (E), and model.experts is 0; write how many"
                                    : "no layer of model.layer_pattern has them; write E for some");
     }
-    for (uint32_t i = 0; needed[i] != NULL && state; i++) {
-        if (ty_field_is_blank(section, ty_section_field(section, needed[i]))) {
+    for (size_t i = 0; i < TY_COUNT(needed); i++) {
+        if (ty_arch_has_block(arch, needed[i].blocks) &&
+            ty_field_is_blank(section, ty_section_field(section, needed[i].key))) {
             rc = ty_check_first(rc, ty_check_fail(section, "layer_pattern", err,
                                                   "has layers with a state; write a model.%s for "
                                                   "them",
-                                                  needed[i]));
+                                                  needed[i].key));
         }
     }
     arch->state_groups = arch->state_groups == 0 ? arch->state_heads : arch->state_groups;

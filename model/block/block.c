@@ -313,10 +313,10 @@ static void parallel(struct ty_block_maker *b)
 }
 
 /* The blocks that mix tokens, behind one norm; several stand side by side, and their results are
- * added. */
-static void mixers(struct ty_block_maker *b, uint32_t blocks)
+ * added. They are one part of the layer. */
+static void mixers(struct ty_block_maker *b, uint32_t blocks, enum ty_part part)
 {
-    uint32_t before = b->out->n;
+    const uint32_t before = b->out->n, kept = b->out->n_saved;
     for (uint32_t bit = 1; bit < TY_HAS_MLP; bit *= 2) {
         const uint32_t first = b->out->n;
         if ((blocks & bit) == 0) {
@@ -332,6 +332,13 @@ static void mixers(struct ty_block_maker *b, uint32_t blocks)
             b->out->op[first].joined |= TY_JOINED_INPUT;
             b->out->op[first - 1].joined |= TY_JOINED_RESULT;
         }
+    }
+    for (uint32_t i = before; i < b->out->n; i++) {
+        b->out->op[i].part = part;
+    }
+    for (uint32_t i = kept; i < b->out->n_saved; i++) {
+        struct ty_saved *x = &b->out->saved[i];
+        x->part = x->part != TY_PART_NONE ? part : TY_PART_NONE;
     }
 }
 
@@ -352,7 +359,7 @@ static void block_layer(struct ty_block_maker *b)
         const enum ty_part part =
             (blocks & TY_HAS_ATTENTION) != 0 ? TY_PART_ATTENTION : TY_PART_STATE;
         (void)norm(b, part);
-        mixers(b, blocks);
+        mixers(b, blocks, part);
         norm_behind(b, part);
     }
     if (feeds) {

@@ -291,7 +291,7 @@ struct ty_saved {
                           * what `bytes` has beyond is room for more */
 };
 
-#define TY_UNIT_OPS   24u
+#define TY_UNIT_OPS   28u
 #define TY_UNIT_SAVED 64u
 struct ty_unit_ops {
     struct ty_unit_op op[TY_UNIT_OPS]; /* [n] */

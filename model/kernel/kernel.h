@@ -83,6 +83,9 @@ struct ty_attention_core {
 enum ty_scan_rule {
     TY_SCAN_MAMBA2, /* Dao and Gu 2024, section 6 */
     TY_SCAN_DELTA,  /* gated delta rule (Yang et al. 2024b, section 3) */
+    TY_SCAN_KDA,    /* the same with a decay for each channel of keys (arXiv 2510.26692) */
+    TY_SCAN_LINEAR, /* linear attention with a fixed decay (Qin et al. 2024, Lightning Attention) */
+    TY_SCAN_SELECTIVE, /* Mamba-1 (Gu and Dao 2023), token by token */
     TY_N_SCAN_RULES
 };
 

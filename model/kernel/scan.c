@@ -34,7 +34,12 @@ struct step {
 struct steps {
     struct step forward[STEPS], backward[STEPS]; /* up to one without bytes */
     bool by_head; /* every head has scores of its own, whoever shares keys */
+    bool vector;  /* by no tensor core: at VECTOR_RATE of the peak in 32 bit */
 };
+
+/* One element of a state of Mamba-1 and one token: an exponential, which takes 16 FLOPs' time of an
+ * SM (16 of them a clock, 256 FLOPs), and 7 FLOPs. Half of the peak: a guess. */
+#define VECTOR_RATE 0.5
 
 /* Mamba-2: mamba_ssm, ssd_combined.py and what it calls. States and scores are in 32 bit. */
 static const struct steps rules[TY_N_SCAN_RULES] = {
@@ -69,6 +74,41 @@ static const struct steps rules[TY_N_SCAN_RULES] = {
                                     {6, 4, 2, 6, 14, 0, 4, false}, /* of q, k, w and decays */
                                     {0, 6, 4, 6, 8, 6, 0, false}}, /* of w, u and the inverse */
                        .by_head = true},
+    /* Kimi delta attention: flash-linear-attention, kda/chunk.py and what it calls. Decays are as
+     * wide as keys, in 32 bit. */
+    [TY_SCAN_KDA] = {.forward = {{0, 0, 0, 0, 6, 0, 0, false},    /* decays, summed up */
+                                 {0, 4, 0, 0, 8, 6, 0, false},    /* q k^T and k k^T */
+                                 {0, 0, 0, 0, 0, 6, 0, false},    /* the inverse of it */
+                                 {0, 2, 2, 4, 12, 2, 0, false},   /* w, u and decayed keys */
+                                 {4, 0, 0, 4, 4, 0, 2, true},     /* states, chunk by chunk */
+                                 {2, 0, 2, 4, 6, 2, 2, false}},   /* outputs */
+                     .backward = {{0, 2, 2, 4, 12, 2, 0, false},  /* w and u again, */
+                                  {4, 0, 0, 4, 4, 0, 2, true},    /* and states */
+                                  {0, 0, 4, 6, 0, 4, 0, false},   /* of values within chunks */
+                                  {6, 0, 0, 6, 6, 0, 2, true},    /* of states */
+                                  {6, 2, 2, 10, 24, 4, 4, false}, /* of q, k, w and decays */
+                                  {0, 8, 0, 0, 24, 8, 0, false},  /* of q and k in chunks */
+                                  {0, 0, 0, 0, 10, 0, 0, false}}, /* of decays, summed up */
+                     .by_head = true},
+    /* Lightning attention 2 (MiniMax-01): blocks on the diagonal, states in 32 bit, summed up, and
+     * what they give to the other blocks. */
+    [TY_SCAN_LINEAR] = {.forward = {{0, 2, 2, 4, 4, 0, 0, false},
+                                    {2, 0, 0, 2, 2, 0, 4, false},
+                                    {0, 0, 0, 0, 0, 0, 8, false},
+                                    {2, 0, 0, 4, 2, 0, 4, false}},
+                        .backward = {{0, 6, 4, 6, 8, 0, 0, false}, /* within blocks */
+                                     {2, 0, 0, 2, 2, 0, 4, false}, /* states again */
+                                     {0, 0, 0, 0, 0, 0, 8, false},
+                                     {2, 0, 0, 2, 4, 0, 4, false}, /* of q */
+                                     {2, 0, 0, 2, 2, 0, 4, false}, /* of states, */
+                                     {0, 0, 0, 0, 0, 0, 8, false},
+                                     {4, 0, 0, 6, 6, 0, 4, false}}, /* of k and v */
+                        .by_head = true},
+    /* mamba_ssm, selective_scan: one kernel each way, which reads x, steps and gate and writes the
+     * output twice; backward the states come again. */
+    [TY_SCAN_SELECTIVE] = {.forward = {{23, 0, 0, 10, 4, 0, 0, false}},
+                           .backward = {{60, 0, 0, 18, 12, 0, 0, false}},
+                           .vector = true},
 };
 
 static double share_of_sms(const struct ty_gpu *gpu, const struct ty_scan *x)
@@ -77,14 +117,19 @@ static double share_of_sms(const struct ty_gpu *gpu, const struct ty_scan *x)
     return gpu->sms > 0 ? fmin(1, blocks / gpu->sms) : 1;
 }
 
+static double rate_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel, bool vector)
+{
+    return vector ? gpu->peak[TY_DTYPE_FP32] * VECTOR_RATE
+           : kernel->dtype == TY_DTYPE_FP32
+               ? gpu->peak[TY_DTYPE_FP32] * SCAN_RATE
+               : fmax(gpu->peak[TY_DTYPE_BF16], gpu->peak[TY_DTYPE_FP16]) * SCAN_RATE;
+}
+
 static struct ty_cost cost_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
-                              const struct step *step, bool by_head)
+                              const struct step *step, const struct steps *rule)
 {
     const struct ty_scan *x = &kernel->scan;
-    const double peak = kernel->dtype == TY_DTYPE_FP32
-                            ? gpu->peak[TY_DTYPE_FP32]
-                            : fmax(gpu->peak[TY_DTYPE_BF16], gpu->peak[TY_DTYPE_FP16]);
-    const double groups = by_head ? x->heads : x->groups,
+    const double groups = rule->by_head ? x->heads : x->groups,
                  e = kernel->dtype == TY_DTYPE_FP32 ? 2 : 1;
     const double tokens = x->sequences * x->tokens;
     const double state = x->heads * x->key * x->value;
@@ -94,7 +139,7 @@ static struct ty_cost cost_of(const struct ty_gpu *gpu, const struct ty_kernel *
                          (step->value_B * x->heads * x->value + step->key_B * groups * x->key +
                           step->score_B * groups * x->chunk + step->state_B * state / x->chunk);
     const double sms = step->sequential ? share_of_sms(gpu, x) : 1;
-    const double compute = flops / (peak * SCAN_RATE);
+    const double compute = flops / rate_of(gpu, kernel, rule->vector);
     const double memory = bytes / (gpu->memory_bandwidth * gpu->activation_efficiency);
     return (struct ty_cost){fmax(compute, memory) / sms + gpu->kernel_overhead, flops};
 }
@@ -104,9 +149,10 @@ struct ty_cost ty_scan_cost(const struct ty_gpu *gpu, const struct ty_kernel *ke
     const struct steps *rule = &rules[kernel->variant];
     const struct step *step = backward ? rule->backward : rule->forward;
     struct ty_cost sum = {0, 0};
-    for (uint32_t i = 0; i < STEPS && step[i].value_B + step[i].score_B + step[i].state_B > 0;
+    for (uint32_t i = 0;
+         i < STEPS && step[i].value_B + step[i].key_B + step[i].score_B + step[i].state_B > 0;
          i++) {
-        sum = ty_cost_plus(sum, cost_of(gpu, kernel, &step[i], rule->by_head));
+        sum = ty_cost_plus(sum, cost_of(gpu, kernel, &step[i], rule));
     }
     return sum;
 }

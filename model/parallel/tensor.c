@@ -256,7 +256,7 @@ static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
     shard->kv_heads = fmax(arch->kv_heads / t, 1); /* shared by several when there are fewer */
     shard->ffn = arch->ffn / t;
     shard->state_heads = arch->state_heads / t;
-    shard->state_groups = arch->state_groups / t;
+    shard->state_groups = fmax(arch->state_groups / t, 1);
     shard->vocabulary = arch->vocabulary / t;
     shard->ranks = t * mesh.cut;
     shard->cut = mesh.cut;

@@ -206,8 +206,8 @@ TEST(a_config_that_cannot_be_used_says_why)
          "1:16: model_type: unknown (frog), and not of llama's shape: its hidden_act is not "
          "silu; "},
         {"{\"vocab_size\": 100}", "1:1: model_type: missing; trainyard list families has those "},
-        {"{\"model_type\": \"jamba\", \"num_experts\": 16}",
-         "1:16: model_type: jamba: its layers of Mamba are of the first kind, or share weights"},
+        {"{\"model_type\": \"zamba2\", \"num_experts\": 16}",
+         "1:16: model_type: zamba2: its layers of Mamba are of the first kind, or share weights"},
         {"{\"model_type\": \"t5\", \"d_model\": 512}",
          "1:16: model_type: t5: a model of encoder and decoder"},
         {"{\"model_type\": \"deepseek_v3\", \"index_topk\": 2048}",
