@@ -237,8 +237,8 @@ static void hf_jamba(struct ty_hf_reader *r, struct ty_hf_shape *shape)
 /* Heads of linear attention are those of attention. */
 static void hf_minimax_linear(struct ty_hf_reader *r, struct ty_hf_shape *shape)
 {
-    const unsigned long width =
-        shape->head_dim > 0 ? shape->head_dim : shape->hidden / shape->heads;
+    const unsigned long heads = shape->heads | !shape->heads;
+    const unsigned long width = shape->head_dim > 0 ? shape->head_dim : shape->hidden / heads;
     ty_hf_put_number(r, "state_heads", shape->heads);
     ty_hf_put_number(r, "state_head_dim", width);
     ty_hf_put_number(r, "state_size", width);
