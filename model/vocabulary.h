@@ -65,7 +65,7 @@ enum ty_category {
 };
 
 /* Where the time of a rank goes, as breakdowns list it: id, name, pace, short name, place in
- * legends, ink. */
+ * legends, ink. The last is there in programs whose ranks have different work. */
 #define TY_BUCKETS(X)                                                                              \
     X(COMPUTE_FORWARD, "compute_forward", COMPUTES, TY_INK_NONE)                                   \
     X(COMPUTE_BACKWARD, "compute_backward", COMPUTES, TY_INK_NONE)                                 \
@@ -89,7 +89,9 @@ enum ty_category {
     X(BUBBLE_STALL, "bubble_stall", IDLES, "stall", 2,                                             \
       {"#f3dddb", "#cdcdcd", "stall", "M0 5h10", 10, 0, false, "#d9534f"})                         \
     X(BUBBLE_DRAIN, "bubble_drain", IDLES, "drain", 3,                                             \
-      {"#efe8d8", "#e0e0e0", "drain", "M5 0v10", 10, 0, false, "#6b8fa3"})
+      {"#efe8d8", "#e0e0e0", "drain", "M5 0v10", 10, 0, false, "#6b8fa3"})                         \
+    X(EXPOSED_UNEVEN, "exposed_uneven", WAITS, "uneven work", 10,                                  \
+      {"#e3d0f0", "#e2d6e6", "uneven", "M0 6h12", 12, 15, false, "#8b4fb0"})
 
 /* Of time that is never waited: looks like nothing. */
 #define TY_INK_NONE                                                                                \
@@ -140,5 +142,7 @@ enum ty_memory_kind {
 
 /* All of these. */
 extern const struct ty_vocabulary ty_transformer_words;
+/* And the last bucket, for programs whose ranks have different work. */
+extern const struct ty_vocabulary ty_uneven_words;
 
 #endif

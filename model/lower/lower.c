@@ -739,9 +739,10 @@ static int lower(struct ty_lowered *out, const struct ty_lower_input *in, bool *
     l.shape = ty_sched_shape_of(in->schedule, in->layout->pipeline, in->layout->micro_batches);
     l.members = ty_layout_members(in->layout, 0);
     l.most_members = ty_layout_most_members(in->layout);
-    out->program.words = &ty_transformer_words;
     out->program.matched = in->schedule->custom == NULL; /* else as users wrote it */
     out->program.n_steps = in->steps;
+    out->program.uneven = ty_lower_is_packed(&l);
+    out->program.words = out->program.uneven ? &ty_uneven_words : &ty_transformer_words;
     out->program.overlapping_steps = l.sched->asynchronous;
     int rc = prepare(&l);
     rc = rc < 0 ? rc : lower_ranks(&l);

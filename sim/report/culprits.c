@@ -303,6 +303,22 @@ static void put_routing(struct culprits *c)
     ty_text_add(c->t, "\n");
 }
 
+/* ---- documents ---- */
+
+/* Every micro-batch as the mean of all. */
+static void put_documents(struct culprits *c)
+{
+    struct ty_config without = *c->run->config;
+    char label[64];
+    double gain = 0;
+    (void)snprintf(label, sizeof(label), "packing %s", ty_packing_words[without.run.packing].name);
+    without.packing = (struct ty_packing){.n = 0};
+    if (put_cost(c, label, &without, &gain)) {
+        put_note(c, "micro-batches whose documents differ");
+    }
+    ty_text_add(c->t, "\n");
+}
+
 /* ---- ranks of the critical path ---- */
 
 struct path_ranks {
@@ -364,7 +380,7 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
     const bool parts = config->cluster.exceptions != NULL;
     int rc = 0;
     if (!parts && config->run.gpu_spread <= 0 && config->run.slow_hosts <= 0 &&
-        config->run.jitter <= 0 && !is_routed(run)) {
+        config->run.jitter <= 0 && config->packing.n == 0 && !is_routed(run)) {
         return 0;
     }
     ty_text_add(t,
@@ -378,6 +394,9 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
     put_dice(&c);
     if (is_routed(run)) {
         put_routing(&c);
+    }
+    if (config->packing.n > 0) {
+        put_documents(&c);
     }
     if (ty_program_varies(&run->lowered.program) || ty_run_n_generations(run) > 1) {
         rc = put_path_ranks(&c, &arena, err);

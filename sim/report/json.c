@@ -327,7 +327,7 @@ static void breakdown(struct ty_json *j, const struct ty_figures *f)
 {
     ty_json_object(j, "breakdown");
     ty_json_lines(j);
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+    for (uint32_t b = 0; b < f->run->lowered.program.words->n_buckets; b++) {
         ty_json_real(j, ty_transformer_words.buckets[b].name, f->bucket_s[b]);
     }
     ty_json_end(j);

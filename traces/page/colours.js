@@ -26,6 +26,7 @@ const LOOKS = {
   'exposed_context': ['Exposed context', '#e09020', '#e69f00', ['up', '#dddddd']],
   'exposed_expert': ['Exposed expert', '#d33a30', '#d55e00', ['cross', '#dddddd']],
   'exposed_offload': ['Exposed offload', '#3a7f9c', '#56b4e9', ['level', '#dddddd']],
+  'exposed_uneven': ['Uneven work', '#8b4fb0', '#cc79a7', ['dots', '#dddddd']],
   'deadlock': ['Deadlock', '#b3261e', '#000000', ['cross', '#ffffff']],
 };
 const PALETTES = [['trace', 'as in traces'], ['safe', 'colour-blind safe'], ['print', 'patterns, for print']];

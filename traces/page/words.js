@@ -78,6 +78,7 @@ const IDLE = {
   exposed_context: ['exposed context-parallel', 'a context-parallel collective ran and nothing hid it'],
   exposed_expert: ['exposed expert-parallel', 'tokens were on their way to experts and nothing hid it'],
   exposed_offload: ['exposed offload', 'states were on their way to or from the host, or updated there, and nothing hid it'],
+  exposed_uneven: ['uneven work', 'another rank, whose documents take longer, had not come to the collective yet'],
 };
 
 const BUCKET_WORDS = {
@@ -86,6 +87,7 @@ const BUCKET_WORDS = {
   bubble_drain: 'bubble: drain', exposed_pipeline: 'exposed messages', exposed_data: 'exposed data',
   exposed_tensor: 'exposed tensor', exposed_context: 'exposed context',
   exposed_expert: 'exposed expert', exposed_offload: 'exposed offload',
+  exposed_uneven: 'uneven work',
 };
 
 /* Where all runs stopped, what they wait for in the end never comes. */

@@ -8,6 +8,8 @@
  * arrived. Of a collective in the bucket `awaited` of the vocabulary the part before its last
  * member was ready is told, too.
  *
+ * Where ranks have different work that part is a bucket of its own.
+ *
  * Passes of a block are often alike from some operation on, but for when that was: what was idle
  * then is what was before. */
 #include "sim/core/analyse/gaps.h"
@@ -29,9 +31,7 @@
 static bool waits_within(const struct ty_program *p, const struct ty_op *op, uint32_t first,
                          const uint32_t *recorded)
 {
-    bool within =
-        op->sync == TY_SYNC_LOCAL ||
-        (op->sync == TY_SYNC_GROUP && ty_kind_bucket(p, &p->kinds[op->kind]) != p->words->awaited);
+    bool within = op->sync == TY_SYNC_LOCAL || (op->sync == TY_SYNC_GROUP && !ty_is_awaited(p, op));
     for (uint32_t k = 0; k < TY_WAITS && op->wait[k] != TY_NO_EVENT; k++) {
         within = within && recorded[op->wait[k]] > first;
     }
@@ -156,8 +156,9 @@ struct cause {
     uint8_t idle;    /* bucket until `from` */
     uint8_t exposed; /* bucket from `from` on */
     bool recorded;
-    bool awaited; /* as the vocabulary says, of this layer */
+    bool awaited; /* as the vocabulary says, of this layer and stream */
     uint16_t layer;
+    uint8_t stream;
 };
 
 struct walk {
@@ -169,8 +170,10 @@ struct walk {
     /* the last compute operation: where the next gap begins */
     const struct ty_op *last;
     uint64_t last_ordinal;
-    const struct ty_op *exchange; /* the last collective that is awaited: they share a stream */
-    uint64_t exchange_ordinal;
+    /* of each stream the last collective that is awaited; streams of the last so many of all */
+    const struct ty_op *exchange[TY_MAX_STREAMS];
+    uint64_t exchange_ordinal[TY_MAX_STREAMS];
+    uint8_t exchange_stream[TY_AWAITED];
     uint32_t n_exchanges;
     const struct ty_pass *pass;
     uint32_t times;              /* that it happened */
@@ -202,9 +205,11 @@ static ty_ps end_of(const struct walk *w, const struct ty_op *op, uint64_t ordin
 static void note_ready(struct walk *w, const struct ty_op *op, uint64_t ordinal)
 {
     const ty_ps *start = ty_timeline_starts(w->gaps->timeline, w->gang, ordinal);
-    const size_t row = (size_t)(w->n_exchanges++ % TY_AWAITED) * w->gaps->width;
+    const uint32_t number = w->n_exchanges++ % TY_AWAITED;
+    const size_t row = (size_t)number * w->gaps->width;
+    const struct ty_op *before = w->exchange[op->stream];
     for (uint32_t i = 0; i < w->n; i++) {
-        ty_ps ready = end_of(w, w->exchange, w->exchange_ordinal, member_of(w, i));
+        ty_ps ready = end_of(w, before, w->exchange_ordinal[op->stream], member_of(w, i));
         for (uint32_t k = 0; k < TY_WAITS && op->wait[k] != TY_NO_EVENT; k++) {
             const ty_ps end = w->gaps->end[(size_t)op->wait[k] * w->gaps->width + i];
             ready = w->cause[op->wait[k]].recorded && end > ready ? end : ready;
@@ -213,8 +218,9 @@ static void note_ready(struct walk *w, const struct ty_op *op, uint64_t ordinal)
         assert(ready <= start[member_of(w, i)]);
         w->gaps->begun[row + i] = start[member_of(w, i)];
     }
-    w->exchange = op;
-    w->exchange_ordinal = ordinal;
+    w->exchange[op->stream] = op;
+    w->exchange_ordinal[op->stream] = ordinal;
+    w->exchange_stream[number] = op->stream;
 }
 
 /* When the last of the messages that each member receives was sent, by a gang of another size. */
@@ -240,11 +246,11 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     assert(op->record < TY_EVENTS && w->n <= w->gaps->width);
     struct cause *cause = &w->cause[op->record];
     const uint8_t bucket = ty_kind_bucket(w->p, &w->p->kinds[op->kind]);
-    const bool awaited = op->sync == TY_SYNC_GROUP && bucket == w->p->words->awaited;
+    const bool awaited = ty_is_awaited(w->p, op);
     if (awaited) {
         note_ready(w, op, ordinal); /* by ends of events that this one may be among */
     }
-    *cause = (struct cause){w->p->words->stall, bucket, true, awaited, op->layer};
+    *cause = (struct cause){w->p->words->stall, bucket, true, awaited, op->layer, op->stream};
     const ty_ps *sent = NULL, *several = NULL;
     if (op->sync == TY_SYNC_RECV) {
         const struct ty_gang *sender = &w->p->gangs[w->p->channels[op->link].from];
@@ -277,6 +283,9 @@ static ty_ps waited(const struct walk *w, uint32_t number, ty_ps from, ty_ps to,
         return 0;
     }
     for (uint32_t k = 0; k < TY_AWAITED && k < w->n_exchanges; k++) {
+        if (w->exchange_stream[k] != w->cause[event].stream) {
+            continue;
+        }
         const size_t i = (size_t)k * w->gaps->width + number;
         const ty_ps since = w->gaps->ready[i] > from ? w->gaps->ready[i] : from;
         const ty_ps until = w->gaps->begun[i] < to ? w->gaps->begun[i] : to;
@@ -297,6 +306,45 @@ static void note_gap(struct walk *w, const struct ty_gap *gap)
     w->note[w->noted->n_gaps++] = *gap;
 }
 
+static void tell(struct walk *w, uint32_t number, struct ty_gap gap)
+{
+    if (gap.dur > 0) {
+        assert(gap.bucket < w->p->words->n_buckets);
+        w->visit(w->arg, member_of(w, number), &gap);
+        if (w->noted != NULL) {
+            note_gap(w, &gap);
+        }
+    }
+}
+
+/* Of a program of uneven ranks: what was waited for last members, and what is left between. */
+static void tell_uneven(struct walk *w, uint32_t number, struct ty_gap gap)
+{
+    const uint32_t n = w->n_exchanges < TY_AWAITED ? w->n_exchanges : TY_AWAITED;
+    const ty_ps to = gap.start + gap.dur;
+    const uint8_t bucket = gap.bucket;
+    gap.waited = 0;
+    for (uint32_t back = n; back > 0; back--) { /* in the order of time */
+        const uint32_t k = (w->n_exchanges - back) % TY_AWAITED;
+        const size_t i = (size_t)k * w->gaps->width + number;
+        const ty_ps since = w->gaps->ready[i] > gap.start ? w->gaps->ready[i] : gap.start;
+        const ty_ps until = w->gaps->begun[i] < to ? w->gaps->begun[i] : to;
+        if (w->exchange_stream[k] == w->cause[gap.event].stream && until > since) {
+            gap.dur = since - gap.start;
+            gap.bucket = bucket;
+            tell(w, number, gap);
+            gap.start = since;
+            gap.dur = until - since;
+            gap.bucket = w->p->words->uneven;
+            tell(w, number, gap);
+            gap.start = until;
+        }
+    }
+    gap.dur = to - gap.start;
+    gap.bucket = bucket;
+    tell(w, number, gap);
+}
+
 static void emit(struct walk *w, uint32_t number, ty_ps from, ty_ps to, uint8_t bucket,
                  const struct ty_op *op, uint8_t event)
 {
@@ -310,10 +358,10 @@ static void emit(struct walk *w, uint32_t number, ty_ps from, ty_ps to, uint8_t 
                                    .op = op,
                                    .event = event,
                                    .times = w->times};
-        assert(bucket < w->p->words->n_buckets);
-        w->visit(w->arg, member_of(w, number), &gap);
-        if (w->noted != NULL) {
-            note_gap(w, &gap);
+        if (w->p->uneven && gap.waited > 0) {
+            tell_uneven(w, number, gap);
+        } else {
+            tell(w, number, gap);
         }
     }
 }

@@ -100,8 +100,7 @@ static bool comes_again(const struct verifier *v, const struct part *p, uint32_t
 
 static bool is_awaited(const struct ty_program *p, const struct ty_op *op)
 {
-    return op->sync == TY_SYNC_GROUP && op->record != TY_NO_EVENT &&
-           ty_kind_bucket(p, &p->kinds[op->kind]) == p->words->awaited;
+    return op->record != TY_NO_EVENT && ty_is_awaited(p, op);
 }
 
 static int fill_part(const struct verifier *v, struct part *p, struct ty_arena *arena)

@@ -22,7 +22,7 @@ static uint16_t moved(uint16_t index, uint32_t by)
 static int check_alike(const struct ty_program *a, const struct ty_program *b, struct ty_err *err)
 {
     bool same = a->n_links == b->n_links;
-    if (a->words != b->words) {
+    if (a->words->streams != b->words->streams) {
         return ty_fail(err, TY_EBUG, "programs that are merged have different vocabularies");
     }
     for (uint32_t l = 0; same && l < a->n_links; l++) {
@@ -233,6 +233,10 @@ int ty_program_merge(struct ty_program *out, const struct ty_merge_part *parts, 
             return rc;
         }
         ranks += parts[i].program->n_ranks;
+        if (parts[i].program->uneven) { /* whose words are those of all, and more */
+            out->uneven = true;
+            out->words = parts[i].program->words;
+        }
     }
     m.tenants = ty_arena_array(arena, struct ty_tenant, (size_t)n + 1);
     m.slow = ty_arena_array(arena, double, ranks + 1);

@@ -214,6 +214,8 @@ struct ty_program {
     bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
     bool observed; /* read off a measurement, or some tenant is: never to be executed. Streams are
                     * rows in which nothing overlaps, what waits for what is not known */
+    bool uneven;   /* ranks have different work: that they wait for each other in collectives is a
+                    * bucket of its own */
     bool traced;   /* read from a trace: a pass is one node of it, whose number there is seq2 */
     bool matched;  /* partners of messages and collectives mean the same: whoever built it sees to
                    * it. False: it is to be looked at (mismatch.h) before it is executed */
@@ -324,6 +326,14 @@ static inline const struct ty_bucket_row *ty_bucket(const struct ty_program *p, 
 static inline uint8_t ty_kind_bucket(const struct ty_program *p, const struct ty_kind *kind)
 {
     return p->words->categories[kind->category].bucket;
+}
+
+/* Whether waiting for the last member of a collective is told apart. */
+static inline bool ty_is_awaited(const struct ty_program *p, const struct ty_op *op)
+{
+    const uint8_t bucket = ty_kind_bucket(p, &p->kinds[op->kind]);
+    return op->sync == TY_SYNC_GROUP &&
+           (bucket == p->words->awaited || (p->uneven && bucket == p->words->closing));
 }
 
 static inline bool ty_kind_computes(const struct ty_program *p, const struct ty_kind *kind)

@@ -122,6 +122,8 @@ struct ty_vocabulary {
     uint8_t fill, stall, drain; /* buckets: bubbles before the first computation, between two, after
                                  * the last */
     uint8_t awaited; /* bucket: of it, waiting for the last member of a collective is told apart */
+    uint8_t uneven;  /* bucket: the same of those of a program whose ranks have different work, and
+                      * of the bucket `closing` */
     uint8_t message; /* bucket: messages between stages, which count as bubbles, too */
     uint8_t held;    /* the kind of memory that passes take and give back */
     uint8_t of_phase[TY_N_PHASES]; /* categories of slices of passes */

@@ -82,7 +82,7 @@ static void put_figures(struct ty_json *j, const struct ty_run *run)
     ty_json_object(j, "figures");
     ty_report_figures_json(&f, j);
     ty_json_object(j, "breakdown");
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+    for (uint32_t b = 0; b < run->lowered.program.words->n_buckets; b++) {
         ty_json_real(j, ty_transformer_words.buckets[b].name, f.bucket_s[b]);
     }
     ty_json_end(j);
@@ -227,7 +227,7 @@ static void put_row(struct ty_json *j, const struct ty_run *run, uint32_t rank)
     }
     ty_json_end(j);
     ty_json_array(j, "buckets_ps");
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+    for (uint32_t b = 0; b < at.run->lowered.program.words->n_buckets; b++) {
         ty_json_whole(j, NULL, stats->bucket[b]);
     }
     ty_json_end(j);

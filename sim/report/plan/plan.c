@@ -61,7 +61,8 @@ static void put_row(struct ty_json *j, const struct ty_plan_result *r,
         ty_json_real(j, "cost_per_step", ty_plan_cost(r, row));
     }
     ty_json_object(j, "breakdown");
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+    const uint32_t n = r->space.base->packing.n > 0 ? TY_N_BUCKETS : TY_N_BUCKETS - 1;
+    for (uint32_t b = 0; b < n; b++) { /* as runs have them */
         ty_json_real(j, ty_transformer_words.buckets[b].name, row->bucket_s[b]);
     }
     ty_json_end(j);

@@ -227,6 +227,34 @@ TEST(a_micro_batch_lasts_as_its_documents_ask_for)
     temp_dir_remove(&dir);
 }
 
+/* Of two data ranks without a pipeline the one with less to do waits for the other, by as much as
+ * it computes less, and that is a cause of its own. */
+TEST(waiting_for_uneven_ranks_is_told_apart)
+{
+    static const char *const sets[] = {"run.lengths=lognormal:900:1.5",
+                                       "layout.pipeline=1",
+                                       "layout.tensor=4",
+                                       "layout.zero=0",
+                                       "framework.overlap_grad_reduce=false",
+                                       NULL};
+    struct quick_run q = quick_run(small, "sweep", sets);
+    const struct ty_rank_stats *rank = q.run->stats.rank;
+    ty_ps busy[2] = {0};
+    for (uint32_t d = 0; d < 2; d++) {
+        for (uint32_t b = 0; b < TY_BUCKET_EXPOSED_PIPELINE; b++) {
+            busy[d] += rank[4 * d].bucket[b];
+        }
+    }
+    const uint32_t less = busy[0] < busy[1] ? 0 : 1;
+    ck_assert_uint_eq(q.run->stats.n_ranks, 8);
+    ck_assert_uint_gt(busy[1 - less], busy[less]);
+    ck_assert_uint_eq(rank[4 * less].bucket[TY_BUCKET_EXPOSED_UNEVEN], busy[1 - less] - busy[less]);
+    ck_assert_uint_eq(rank[4 * (1 - less)].bucket[TY_BUCKET_EXPOSED_UNEVEN], 0);
+    ck_assert_uint_eq(rank[0].bucket[TY_BUCKET_EXPOSED_DATA],
+                      rank[4].bucket[TY_BUCKET_EXPOSED_DATA]);
+    quick_run_free(&q);
+}
+
 TEST(balanced_packing_is_faster_and_a_seed_is_a_draw)
 {
     static const char wide[] = "lognormal:900:1.5";
