@@ -211,6 +211,10 @@ const struct ty_field ty_fleet_fields[] = {
        .doc = "share of the replicas below which the job waits (guess)"),
     AT("planned", planned.per_day, QUANTITY, .inner = "per_day", .dim = TY_DIM_COUNT, .max = 1000,
        .fallback = "0", .doc = "stops a day before which nothing is lost (Llama 3: 47 in 54 days)"),
+    AT("evaluation", evaluation.every, UINT, .inner = "every", .max = 1000000000, .fallback = "0",
+       .doc = "steps between two evaluations: forward passes over sequences that are held back"),
+    AT("evaluation.sequences", evaluation.sequences, UINT, .max = 1000000000, .fallback = "0",
+       .doc = "sequences of each; must be given with evaluation.every"),
     AT("stragglers", stragglers.spread, QUANTITY, .inner = "spread", .dim = TY_DIM_RATIO,
        .max = 0.2, .fallback = "1 %",
        .doc = "standard deviation of the time that GPUs of a fleet take for the same work (guess), "

@@ -49,6 +49,11 @@ struct ty_fleet_options {
         double each_s;
     } planned; /* stops before which nothing is lost */
     struct {
+        uint32_t every, sequences; /* steps; 0: never */
+        double s;                  /* that one takes, by ty_fleet_work_out */
+        double share;              /* of the time of steps and evaluations together */
+    } evaluation;
+    struct {
         double spread;              /* standard deviation of what GPUs take for the same work */
         double slow_hosts, slow_by; /* share of hosts that take longer, by so much */
         double per_1000_node_days;  /* hosts that become slow */

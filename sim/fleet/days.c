@@ -440,11 +440,14 @@ static double there(const struct history *p)
     return n == 0 ? 1 : (double)(n - absent_count(&p->away)) / n;
 }
 
-/* Work that is kept, less what slow steps lose of it; below 0: it is lost after all. */
+/* Work that is kept, less evaluations and what slow steps lose of it; below 0: it is lost after
+ * all. */
 static void keep(struct history *p, double kept_s)
 {
     const double slow_s = p->lately.hosts * kept_s, drift_s = p->lately.drift * kept_s;
-    p->sums->s[TY_FLEET_WORK] += kept_s - slow_s - drift_s;
+    const double rest_s = kept_s - slow_s - drift_s, evaluation_s = p->d->evaluation * rest_s;
+    p->sums->s[TY_FLEET_WORK] += rest_s - evaluation_s;
+    p->sums->s[TY_FLEET_EVALUATION] += evaluation_s;
     p->sums->s[TY_FLEET_SLOW] += slow_s;
     p->sums->s[TY_FLEET_DRIFT] += drift_s;
 }

@@ -28,7 +28,8 @@
     X(REPLICAS, "replicas", "the part of those that are away, of an elastic job")                  \
     X(PLANNED, "planned", "stops that were planned")                                               \
     X(SLOW, "slow_hosts", "steps that wait for hosts that have become slow")                       \
-    X(DRIFT, "drift", "launches of GPUs that drift apart since the last restart")
+    X(DRIFT, "drift", "launches of GPUs that drift apart since the last restart")                  \
+    X(EVALUATION, "evaluation", "forward passes over sequences that are held back")
 
 enum ty_fleet_state {
 #define X(id, name, doc) TY_FLEET_##id,
@@ -65,6 +66,7 @@ struct ty_days {
     double restart_s, memory_restart_s; /* from storage, from memory */
     double repair_s;                    /* of a node */
     uint32_t spares;                    /* TY_FLEET_SPARES_ENOUGH: never too few */
+    double evaluation;                  /* share of it of the time of steps */
     double planned_every_s, planned_s;  /* mean time from a stop to the next, exponential, and its
                                         * length; nothing is lost. 0: none. One that falls due
                                         * while nothing runs is held before work goes on */

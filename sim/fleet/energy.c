@@ -32,7 +32,7 @@ struct ty_fleet_energy ty_fleet_energy(const struct ty_fleet *f)
 {
     const double rated = f->run->config->cluster.node_power;
     const double *share = f->job.share;
-    const double steps = share[TY_FLEET_WORK] + share[TY_FLEET_LOST];
+    const double steps = share[TY_FLEET_WORK] + share[TY_FLEET_LOST] + share[TY_FLEET_EVALUATION];
     struct ty_fleet_energy e = {.idle_W = IDLE * rated};
     e.working_W = e.idle_W + (BUSY - IDLE) * rated * use(f);
     e.drop_W = f->nodes * (e.working_W - e.idle_W);

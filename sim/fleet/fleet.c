@@ -9,6 +9,7 @@
 #include "model/parallel/whole.h"
 #include "sim/base/compiler.h"
 #include "sim/fleet/worth.h"
+#include "sim/run/pass_times.h"
 
 /* ---- checkpoints ---- */
 
@@ -164,6 +165,7 @@ static struct ty_days days_of(const struct ty_fleet_options *o, uint32_t nodes, 
         .spares = o->spares,
         .planned_every_s = stops ? TY_DAY_S / o->planned.per_day - o->planned.each_s : 0,
         .planned_s = stops ? o->planned.each_s : 0,
+        .evaluation = o->evaluation.share,
         .replicas = replicas_of(o, nodes, gpus),
         .slow = slow_of(o, nodes),
     };
@@ -267,6 +269,13 @@ static void share_with_slow(struct ty_fleet_job *job)
     job->share[TY_FLEET_WORK] -= kept * (s.hosts + s.drift);
 }
 
+/* Evaluations come after so many steps: of the work that is kept they are a share. */
+static void share_with_evaluation(struct ty_fleet_job *job)
+{
+    job->share[TY_FLEET_EVALUATION] = job->days.evaluation * job->share[TY_FLEET_WORK];
+    job->share[TY_FLEET_WORK] -= job->share[TY_FLEET_EVALUATION];
+}
+
 void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32_t gpus,
                   struct ty_fleet_job *job)
 {
@@ -299,6 +308,7 @@ void ty_fleet_job(const struct ty_fleet_options *options, uint32_t nodes, uint32
         share_with_replicas(job);
     }
     share_with_slow(job);
+    share_with_evaluation(job);
 }
 
 double ty_fleet_cause_share(const struct ty_fleet_job *job, const struct ty_days_cause *cause)
@@ -315,6 +325,23 @@ double ty_fleet_cause_share(const struct ty_fleet_job *job, const struct ty_days
         leaves ? job->elastic.restart + job->elastic.replicas
                : job->share[TY_FLEET_LOST] + job->share[TY_FLEET_RESTART] - job->elastic.restart;
     return cause->rate / rate * (others + (mean_s > 0 ? detect * cause->wait_s / mean_s : 0));
+}
+
+/* What one takes, and its share of the time of steps. */
+static int find_evaluation(const struct ty_run *run, struct ty_fleet *f, struct ty_err *err)
+{
+    const uint32_t every = f->options.evaluation.every, n = f->options.evaluation.sequences;
+    if ((every > 0) != (n > 0)) {
+        return ty_check_fail(&run->config->sections[TY_SECTION_FLEET],
+                             n > 0 ? "evaluation.sequences" : "evaluation.every", err,
+                             "%u: an evaluation has a number of sequences every so many steps; "
+                             "give fleet.evaluation.%s, too",
+                             (unsigned)(n > 0 ? n : every), n > 0 ? "every" : "sequences");
+    }
+    const double s = n > 0 ? ty_stage_times_evaluation(run, n) : 0;
+    f->options.evaluation.s = s;
+    f->options.evaluation.share = n > 0 ? s / (s + every * f->step.step_s) : 0;
+    return 0;
 }
 
 /* What cannot be, of values that are right by themselves. */
@@ -401,6 +428,7 @@ int ty_fleet_work_out(const struct ty_run *run, double days, uint32_t histories,
     f->options = fleet_resolve(run, &f->checkpoint);
     const struct ty_fleet_options *options = &f->options;
     int rc = find_replicas(run, f, err);
+    rc = rc < 0 ? rc : find_evaluation(run, f, err);
     if (rc < 0) {
         return rc;
     }

@@ -228,7 +228,8 @@ static void put_asked(struct ty_json *j, const char *key, double value)
 static void put_losses(struct ty_json *j, const char *key, const double share[TY_N_FLEET_STATES])
 {
     ty_json_object(j, key);
-    for (int i = TY_FLEET_WORK + 1; i < TY_N_FLEET_STATES; i++) {
+    for (int i = TY_FLEET_WORK + 1; i < TY_FLEET_EVALUATION + (share[TY_FLEET_EVALUATION] > 0);
+         i++) {
         ty_json_real(j, ty_fleet_state_name((enum ty_fleet_state)i), share[i]);
     }
     ty_json_end(j);
@@ -518,6 +519,12 @@ static void put_table(struct ty_text *t, const struct ty_fleet *f)
         ty_words_seconds(d->durable_after_s, b, sizeof(b));
         ty_snprintf(line, sizeof(line), "%s, durable %s after that", a, b);
         put_line(t, "each", line);
+    }
+    if (f->options.evaluation.every > 0) {
+        ty_words_seconds(f->options.evaluation.s, a, sizeof(a));
+        ty_snprintf(line, sizeof(line), "every %u steps, each %s",
+                    (unsigned)f->options.evaluation.every, a);
+        put_line(t, "evaluations", line);
     }
     ty_words_count(f->tokens_per_day, a, sizeof(a));
     put_line(t, "tokens a day", a);

@@ -1,6 +1,7 @@
 /* pass_times.c - passes as they were executed, see pass_times.h. */
 #include "sim/run/pass_times.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Mean time of a stage's passes by phase, from the first operation to the last, s: on the GPU of
@@ -173,6 +174,20 @@ uint32_t ty_stage_times_rounds(const struct ty_run *run)
     const struct ty_sched_options *schedule = &run->config->schedule;
     return run->config->layout.micro_batches * ty_sched_chunks(schedule) *
            ty_sched_slices(schedule);
+}
+
+double ty_stage_times_evaluation(const struct ty_run *run, uint32_t sequences)
+{
+    const struct ty_layout *l = &run->config->layout;
+    const uint32_t slices = ty_sched_slices(&run->config->schedule);
+    const double rounds = ceil((double)sequences / l->micro_batch / l->data) * slices;
+    double through = 0, most = 0;
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        const double forward = pass_times_of(run, s).mean[TY_PHASE_FORWARD];
+        through += forward;
+        most = forward > most ? forward : most;
+    }
+    return ty_sched_chunks(&run->config->schedule) * (through + (rounds - 1) * most);
 }
 
 double ty_stage_times_formula(const struct ty_run *run, const struct ty_stage_times *times)

@@ -27,6 +27,10 @@ uint32_t ty_stage_times_rounds(const struct ty_run *run);
 /* What uneven stages add to a step, s: in each round all wait for the slowest. */
 double ty_stage_times_uneven(const struct ty_run *run, const struct ty_stage_times *times);
 
+/* Forward passes alone over so many sequences, s: all through the pipeline, the slowest stage sets
+ * the pace. */
+double ty_stage_times_evaluation(const struct ty_run *run, uint32_t sequences);
+
 /* What the formula of the run's schedule says of a step, s; its schedule has one (makespan is not
  * NULL). */
 double ty_stage_times_formula(const struct ty_run *run, const struct ty_stage_times *times);

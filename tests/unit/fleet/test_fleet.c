@@ -7,6 +7,8 @@
 #include "sim/fleet/fleet.h"
 #include "sim/fleet/renewal.h"
 #include "sim/fleet/stragglers.h"
+#include "sim/run/pass_times.h"
+#include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
 /* Jobs of 256 to 131,072 GPUs with four kinds of checkpoints: goodput at tau to six digits, played
@@ -234,6 +236,51 @@ TEST(planned_stops_save_what_is_done)
     }
 }
 
+/* Evaluations take their share of the work that is kept, and of nothing else. */
+TEST(evaluations_are_a_share_of_the_work)
+{
+    struct ty_days d = {.rate = 1 / 3000.0,
+                        .n_causes = 1,
+                        .cause = {{"all", 1 / 3000.0, 60, 0, 0}},
+                        .shape = 1,
+                        .every_s = 300,
+                        .store_stall_s = 20,
+                        .store_every = 1,
+                        .restart_s = 100,
+                        .spares = TY_FLEET_SPARES_ENOUGH};
+    struct ty_days_mean without, with;
+    ck_assert_int_eq(ty_days_mean(&d, 1e6, 1, 10, 1, NULL, &without), 0);
+    d.evaluation = 0.1;
+    ck_assert_int_eq(ty_days_mean(&d, 1e6, 1, 10, 1, NULL, &with), 0);
+    const double kept = without.share[TY_FLEET_WORK];
+    ck_assert_double_eq_tol(with.share[TY_FLEET_WORK], 0.9 * kept, 1e-12);
+    ck_assert_double_eq_tol(with.share[TY_FLEET_EVALUATION], 0.1 * kept, 1e-12);
+    ck_assert_double_eq(with.share[TY_FLEET_LOST], without.share[TY_FLEET_LOST]);
+}
+
+/* One GPU's forward passes over a batch are those of its step; through two stages they
+ * take the fill, too. */
+TEST(an_evaluation_takes_its_forward_passes)
+{
+    static const char one[] = "cluster: {preset: dgx-h100, nodes: 1}\n"
+                              "model: {layers: 4, hidden: 2048, heads: 16, ffn: 8192,\n"
+                              "  vocabulary: 32000, sequence: 2048}\n"
+                              "layout: {gpus: [0], global_batch: 8}\n";
+    static const char *const two[] = {"layout.gpus=[0-1]", "layout.pipeline=2", NULL};
+    struct quick_run a = quick_run(one, NULL, NULL), b = quick_run(one, NULL, two);
+    const double forward = a.figures.bucket_s[TY_BUCKET_COMPUTE_FORWARD];
+    ck_assert_double_eq_tol(ty_stage_times_evaluation(a.run, 8), forward, 1e-6 * forward);
+    ck_assert_double_eq_tol(ty_stage_times_evaluation(a.run, 3), 3 * forward / 8, 1e-6 * forward);
+    const struct ty_rank_stats *rank = b.run->stats.rank;
+    const double first = ty_s_from_ps(rank[0].bucket[TY_BUCKET_COMPUTE_FORWARD]) / 8;
+    const double last = ty_s_from_ps(rank[1].bucket[TY_BUCKET_COMPUTE_FORWARD]) / 8;
+    const double all = first + 8 * last; /* which has the head */
+    ck_assert_double_gt(last, first);
+    ck_assert_double_eq_tol(ty_stage_times_evaluation(b.run, 8), all, 1e-6 * all);
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+
 /* The share of stops is what was asked for, however much of the time is spent in failures. */
 TEST(as_many_stops_as_were_planned)
 {
@@ -333,7 +380,7 @@ TEST(a_history_has_no_holes)
     ck_assert_int_eq(ty_days_play(&d, 90 * 86400.0, 1, 0, check_order, &last, &sums), 0);
     ck_assert_double_eq_tol(last, 90 * 86400.0, 1e-6);
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
-        const bool not_asked = i == TY_FLEET_REPLICAS || i == TY_FLEET_SLOW || i == TY_FLEET_DRIFT;
+        const bool not_asked = i == TY_FLEET_REPLICAS || i >= TY_FLEET_SLOW;
         ck_assert(not_asked ? sums.s[i] == 0 : sums.s[i] > 0);
         all += sums.s[i];
     }
