@@ -137,6 +137,8 @@ struct ty_init_options {
     const char *cluster; /* a preset, or a GPU of a cluster that is spelled out; NULL: dgx-h100 */
     uint32_t gpus;       /* 0: as few nodes as it fits into without recomputation */
     const char *path;    /* where the run file will be: paths in it start there; NULL: here */
+    uint32_t lora;       /* rank of adapters that are trained alone; 0: all weights are */
+    bool qlora;          /* the others are stored in 4 bits */
 };
 
 /* Writes a commented run file with a layout that fits. (1) where nothing fits, (2) for unknown

@@ -26,7 +26,7 @@ struct cli_options {
         *width, *palette, *bubbles, *compare;
     const char *rows, *jobs, *shard, *measured, *operators, *collectives, *fit, *prior, *against,
         *gpus_per_node, *run_of_log, *model, *cluster, *gpus, *top, *within, *margin, *free,
-        *uneven, *meshes, *objective, *emit, *days, *runs, *suggest, *unit;
+        *uneven, *meshes, *objective, *emit, *days, *runs, *suggest, *unit, *lora, *qlora;
     bool show_config, traffic, uncertain, no_bubbles, force, resume, merge, quiet, help;
     const struct ty_crew *crew; /* with whom the work is shared; NULL: nobody */
     char seed[64];              /* "run.seed=N", the last of `set`; or empty */

@@ -20,7 +20,16 @@ static int check_path(const struct cli_options *o)
 int cmd_init(const struct cli_options *o)
 {
     struct ty_init_options options = {.model = o->model, .cluster = o->cluster, .path = o->output};
+    const char *rank = o->lora != NULL ? o->lora : o->qlora;
+    options.qlora = o->qlora != NULL;
+    if (o->lora != NULL && o->qlora != NULL) {
+        cli_say("trainyard init: --lora and --qlora: weights are either in 16 or in 4 bits; leave "
+                "one out\n");
+        return 2;
+    }
     if (check_path(o) != 0 ||
+        (rank != NULL &&
+         cli_number(o, options.qlora ? "--qlora" : "--lora", rank, &options.lora) != 0) ||
         (o->gpus != NULL && cli_number(o, "--gpus", o->gpus, &options.gpus) != 0)) {
         return 2;
     }

@@ -83,7 +83,7 @@ struct cli_option_row {
     const char *words;
     const char *help;
 };
-#define CLI_OPTIONS_MAX 88
+#define CLI_OPTIONS_MAX 96
 extern const struct cli_option_row cli_option_rows[]; /* [cli_n_option_rows] */
 extern const size_t cli_n_option_rows;
 

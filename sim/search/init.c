@@ -45,7 +45,8 @@
 #define TENSOR_MOST      8u /* with more, matrices are too narrow for a GPU */
 #define TENSOR_SPARSE    2u /* the same for models with experts */
 #define MICRO_BATCH_MOST 8u
-#define PER_STAGE        4u /* micro-batches for each stage: idle a fifth at most */
+#define TUNED_BATCH      32u /* sequences of a step that trains adapters (guess) */
+#define PER_STAGE        4u  /* micro-batches for each stage: idle a fifth at most */
 
 /* The contents of a run file. */
 struct job {
@@ -65,6 +66,8 @@ struct job {
     bool runs_again;     /* more than what costs next to nothing */
     bool latent;         /* the model has latent attention */
     double batch_tokens; /* that a step should have */
+    uint32_t lora;       /* rank of adapters; 0: all weights are trained */
+    bool qlora;
     uint32_t heads, layers, experts;
 };
 
@@ -131,6 +134,14 @@ static void write_model(const struct job *job, struct ty_text *t)
     }
     if (job->half) {
         line(t, "dtype", "fp16", "the GPU has no bf16");
+    }
+    if (job->lora > 0) {
+        char rank[32];
+        (void)ty_snprintf(rank, sizeof(rank), "{rank: %u}", (unsigned)job->lora);
+        line(t, "lora", rank, "adapters of all matrices; targets: [q_proj, v_proj]");
+    }
+    if (job->qlora) {
+        line(t, "frozen_dtype", "nf4", "QLoRA: frozen matrices in 4 bits");
     }
 }
 
@@ -496,7 +507,8 @@ static int look(struct job *job, struct ty_arena *arena, struct ty_err *err)
     job->experts = c->arch.experts;
     job->latent = ty_arch_is_latent(&c->arch);
     job->sequence = c->arch.sequence < SEQUENCE_MOST ? c->arch.sequence : SEQUENCE_MOST;
-    job->batch_tokens = batch_for(ty_arch_params(&c->arch));
+    job->batch_tokens =
+        job->lora > 0 ? (double)TUNED_BATCH * job->sequence : batch_for(ty_arch_params(&c->arch));
     const bool kept = keep_links(job, &c->cluster, arena);
     ty_config_free(c);
     if (job->gpu != NULL) {
@@ -593,6 +605,8 @@ int ty_init(const struct ty_init_options *o, char **text, struct ty_err *err)
                       .expert = 1,
                       .pipeline = 1,
                       .micro_batch = 1,
+                      .lora = o->lora,
+                      .qlora = o->qlora,
                       .half = true, /* which every GPU has */
                       .recompute = "none"};
     *text = NULL;

@@ -197,7 +197,9 @@ static int keys(const struct request *r, struct reply *reply, struct ty_err *err
 static int init(const struct request *r, struct reply *reply, struct ty_err *err)
 {
     struct ty_init_options o = {.model = get(r, "model"), .cluster = get(r, "cluster")};
-    return number(r, "gpus", &o.gpus, reply) != 0 ? -1 : ty_init(&o, &reply->text, err);
+    return number(r, "gpus", &o.gpus, reply) != 0 || number(r, "lora", &o.lora, reply) != 0
+               ? -1
+               : ty_init(&o, &reply->text, err);
 }
 
 static int version(const struct request *r, struct reply *reply, struct ty_err *err)

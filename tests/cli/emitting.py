@@ -67,6 +67,10 @@ CASES = [
      "--recompute-method block\n", "--recompute-num-layers 3\n"], ["has no word", "uniform"]),
     (LLAMA, "megatron", ["layout.recompute=full", "layout.recompute_layers=[3, 2, 1, 0]"], [
      "#   layout.recompute_layers "], ["--recompute"]),
+    (LLAMA, "megatron", ["model.lora=16", "model.lora.targets=qkv", "model.frozen_dtype=nf4"],
+     ["#   model.lora 16: adapters beside qkv, all else frozen; frozen_dtype nf4\n"], []),
+    (LLAMA, "torchtitan", ["model.frozen=embedding", "framework.preset=torchtitan"],
+     ["#   model.frozen embedding\n"], []),
     (LLAMA, "megatron", ["schedule.name=zb-1p", "layout.order=[data, tensor, context, pipeline]"],
      ["Megatron-LM has no word here for\n", "#   schedule.name zb-1p: ", "#   layout.order "], [
      "--use-tp-pp-dp-mapping"]),

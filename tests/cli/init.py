@@ -55,6 +55,17 @@ def every_pair(test, folder):
 
 
 def choices(test, folder):
+    tuned = judge(test, folder, "adapters", "--model", "llama2-70b", "--lora", "16")
+    test.check("adapters fit on a node that all states do not fit on", value(tuned, "nodes") == "1"
+               and value(tuned, "lora") == "{rank:" and value(tuned, "global_batch") == "32", tuned)
+    packed = judge(test, folder, "QLoRA", "--qlora", "16", "--gpus", "1")
+    test.check("QLoRA stores weights in 4 bits", value(packed, "frozen_dtype") == "nf4", packed)
+    for words, part in ((("--lora", "0"), "--lora 0: not a whole number of at least 1"),
+                        (("--lora", "8", "--qlora", "8"), "either in 16 or in 4 bits"),
+                        (("--lora", "5000"), "rank 5000 is more than model.kv_heads")):
+        done = test.call(folder, "init", *words)
+        test.check(f"init {' '.join(words)} is refused", done.returncode in (2, 3)
+                   and part in done.stderr and not done.stdout, done)
     small = judge(test, folder, "a small model", "--model", "gpt3-125m", "--gpus", "8")
     test.check("is not cut, and takes several sequences at a time", value(small, "tensor") == "1"
                and value(small, "pipeline") == "1" and int(value(small, "micro_batch")) > 1, small)

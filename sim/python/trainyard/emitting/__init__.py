@@ -92,6 +92,11 @@ def emit(stack: str, text: str, name: str = "the run file") -> str:
               f"framework.preset={row.habits[0]} has those of {row.title}")
     if not row.offloads and derived["offloaded"]:
         e.no_key("layout.offload", "states beside the GPU")
+    if e.n("model.lora"):
+        e.no_key("model.lora", f"adapters beside {keys['model.lora.targets']}, all else frozen; "
+                               f"frozen_dtype {keys['model.frozen_dtype']}")
+    elif keys["model.frozen"] != "none":
+        e.no_key("model.frozen")
     if "unlike" in derived:
         e.no_word(f"stages of different shape: {derived['unlike']}")
     if e.unsaid:
