@@ -695,12 +695,15 @@ static int make_chains(struct chains *c, double **regain, struct ty_err *err)
 int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
                   const struct ty_sched_options *schedule, double *seconds, struct ty_err *err)
 {
-    struct chains c = {.costs = costs, .layout = layout, .back = TY_PHASE_BACKWARD};
     double *regain = NULL;
     *seconds = 0;
+    if (costs->low != NULL && !ty_sched_of(schedule)->steered) { /* else the order is another */
+        return ty_plan_bound(costs->low, layout, schedule, seconds, err);
+    }
     if (!costs->known) {
         return 0;
     }
+    struct chains c = {.costs = costs, .layout = layout, .back = TY_PHASE_BACKWARD};
     int rc = ty_plan_look(costs, layout, schedule, &c.look, err);
     if (rc < 0 || c.look.order == NULL || c.look.order->shape.slices > TY_PLAN_SLICES) {
         return rc;

@@ -668,6 +668,41 @@ static bool is_known(const struct ty_config *base)
     return known;
 }
 
+/* Documents of a sequence whose attention costs no more than that of any: pairs / tokens and
+ * tokens are the least, so are pairs + half x tokens, and these over the share of the GPU that
+ * tokens fill. A window and measured kernels have no such order. */
+static bool find_least(const struct ty_config *base, struct ty_pack *least)
+{
+    double tokens = INFINITY, most = 0, pairs = INFINITY;
+    for (uint32_t i = 0; i < base->packing.n; i++) {
+        const struct ty_pack *x = &base->packing.sequence[i];
+        tokens = fmin(tokens, x->tokens);
+        most = fmax(most, x->tokens);
+        pairs = fmin(pairs, x->pairs[0]);
+    }
+    pairs *= tokens / most;
+    *least =
+        (struct ty_pack){.sequences = 1, .documents = 1, .tokens = tokens, .pairs = {pairs, pairs}};
+    return base->packing.n > 0 && base->arch.window == 0 &&
+           base->cluster.gpu.operator_table == NULL;
+}
+
+static int make_low(struct ty_plan_costs *costs, const struct ty_config *base, struct ty_err *err)
+{
+    struct ty_pack *least = ty_arena_array(&costs->arena, struct ty_pack, 1);
+    struct ty_config *low = ty_arena_array(&costs->arena, struct ty_config, 1);
+    if (least == NULL || low == NULL) {
+        return ty_fail_memory(err);
+    }
+    if (!find_least(base, least)) {
+        return 0;
+    }
+    *low = *base;
+    low->packing = (struct ty_packing){.n = 0};
+    low->arch.packed = least;
+    return ty_plan_costs_new(&costs->low, low, err);
+}
+
 int ty_plan_costs_new(struct ty_plan_costs **out, const struct ty_config *base, struct ty_err *err)
 {
     struct ty_plan_costs *costs = calloc(1, sizeof(*costs));
@@ -685,6 +720,11 @@ int ty_plan_costs_new(struct ty_plan_costs **out, const struct ty_config *base, 
     if (costs->units == NULL || costs->tensors == NULL || costs->unit_list == NULL) {
         ty_plan_costs_free(costs);
         return ty_fail_memory(err);
+    }
+    const int rc = base->packing.n > 0 ? make_low(costs, base, err) : 0;
+    if (rc < 0) {
+        ty_plan_costs_free(costs);
+        return rc;
     }
     *out = costs;
     return 0;
@@ -707,6 +747,7 @@ void ty_plan_costs_free(struct ty_plan_costs *costs)
     if (costs == NULL) {
         return;
     }
+    ty_plan_costs_free(costs->low);
     struct ty_plan_map *const maps[] = {&costs->groups,   &costs->grids,  &costs->types,
                                         &costs->deals,    &costs->orders, &costs->helds,
                                         &costs->traffics, &costs->prices, &costs->grads};

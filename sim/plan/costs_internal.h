@@ -217,7 +217,9 @@ struct ty_plan_steered {
 
 struct ty_plan_costs {
     const struct ty_config *base;
-    bool known;                     /* simulations last what is priced, or longer */
+    struct ty_plan_costs *low; /* of micro-batches whose attention costs no more than that of any,
+                                * for bounds of packed documents; NULL: none */
+    bool known;                /* simulations last what is priced, or longer */
     struct ty_arena arena, scratch; /* the second: of what is being worked out */
     struct ty_units *units;         /* [2] scratch: of whole sequences, of slices */
     struct ty_plan_map groups, grids, layers, types, deals, orders, helds, traffics;

@@ -142,6 +142,10 @@ TEST(a_bound_holds_for_several_steps)
         {"overlapped slots that cost less",
          PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 16}\nschedule: {overlap_cost: 80 %}\n",
          {"schedule.name=dualpipe,dualpipev"}},
+        {"packed documents",
+         PLAN_TWO PLAN_MODEL
+         "}\nlayout: {global_batch: 16}\nrun: {lengths: \"lognormal:500:1.5\"}\n",
+         {"schedule.name=gpipe,1f1b,interleaved,zb-1p", "layout.context=1"}},
         {"links as estimated",
          PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 16}\nrun: {contention: false}\n",
          {NULL}},
