@@ -614,7 +614,7 @@ REFUSALS = [
 # name, form, files, options, parts of the run file and of standard error
 TOLD = [
     ("axolotl: packed documents and unknown words are told", "axolotl", {"a.yml": AXOLOTL},
-     ["--gpus", "8"], ["#   warp_drive 3, a.yml:18", "#   sample_packing, a.yml:9: true: documents"],
+     ["--gpus", "8"], ["#   warp_drive 3, a.yml:18", "#   sample_packing, a.yml:9: true: each "],
      ["a.yml:18: warp_drive 3: not understood", "Llama-3.1-70B is known by its name alone"]),
     ("llamafactory: a stage by the name of a file", "llamafactory", {"a.yaml": FACTORY},
      ["--gpus", "4"], ["#   warp_drive 3, a.yaml:14", "#   packing, a.yaml:10"],

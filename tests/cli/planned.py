@@ -595,6 +595,23 @@ layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pi
                                           "--set=cluster.collectives.measured=none").stdout)
         self.check("and matter", plain["step_time_s"] != best["step_time_s"], plain)
 
+    def models(self):
+        """A plan for each value of a key of the model; without several answers where one is due."""
+        over = ["--over", "model.lora.rank=8,64", "--set", "layout.tensor=2", "--top", "1"]
+        done = self.call(self.folder, "plan", "run.yaml", *over)
+        alone = [self.call(self.folder, "plan", "run.yaml", "--set", f"model.lora.rank={rank}",
+                           *over[2:]).stdout for rank in (8, 64)]
+        self.check("each value of a key of the model has the plan that it has alone",
+                   done.stdout == f"model.lora.rank=8\n{alone[0]}\nmodel.lora.rank=64\n{alone[1]}"
+                   and alone[0] != alone[1], done)
+        for words in (["--emit", "megatron"], ["--stats", "json"], ["-o", "folder"]):
+            done = self.call(self.folder, "plan", "run.yaml", *over, *words)
+            self.check(f"several with {words[0]} are refused", done.returncode == 2
+                       and "each value has a plan of its own" in done.stderr, done)
+        done = self.call(self.folder, "plan", "run.yaml", *over, "--over", "model.sequence=512")
+        self.check("two keys of the model are refused", done.returncode == 2
+                   and "another key of the model" in done.stderr, done)
+
     def piped(self):
         """A run file on standard input."""
         words = ["--over", "schedule.name=1f1b", "--top", "2", "--emit", "yaml"]
@@ -691,6 +708,7 @@ def main():
             suite.nearest()
             suite.files()
             suite.piped()
+            suite.models()
             suite.wrong()
         print(f"1..{suite.n}")
         return 1 if suite.failed else 0

@@ -21,7 +21,7 @@ FLAGS = {"micro_batch_size": "--per-device-train-batch-size", "sequence_len": "-
 DEGREES = {"tensor_parallel_size": "tp", "context_parallel_size": "cp",
            "sequence_parallel_degree": "cp", "dp_shard_size": "dp_shard",
            "dp_replicate_size": "dp_replicate"}
-PACKED = "documents are not packed here: each sequence is one document of full length"
+PACKED = "each sequence is one document of full length; say others by run.lengths"
 KERNELS = "fused kernels of adapters are not told apart"
 ROWS = Table(
     taken=" ".join([*FLAGS, *DEGREES]) + """ base_model adapter lora_r lora_dropout

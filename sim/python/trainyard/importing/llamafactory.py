@@ -19,7 +19,7 @@ LORA = Words("--lora-rank", "--lora-dropout", "--lora-target", "--additional-tar
 # What flags are there without a word.
 USUAL = (("--per-device-train-batch-size", "8", "default of transformers"),
          ("--cutoff-len", "2048", RULE))
-PACKED = "documents are not packed here: each sequence is one document of full length"
+PACKED = "each sequence is one document of full length; say others by run.lengths"
 ROWS = Table(
     taken=dashed("""finetuning-type additional-target quantization-bit disable-gradient-checkpointing
         flash-attn freeze-*"""),

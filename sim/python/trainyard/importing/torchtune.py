@@ -21,8 +21,8 @@ ROWS = Table(
         data_parallel_shard_dim data_parallel_replicate_dim compile """ + " ".join(DEGREES),
     no_key={"model.apply_lora_to_output": "adapters beside the output matrix are not simulated",
             "model.use_dora": adapters.PEFT_ROWS.rows["use_dora"][1],
-            "dataset.packed": "documents are not packed here: each sequence is one document of full "
-                              "length",
+            "dataset.packed": "each sequence is one document of full length; say others by "
+                              "run.lengths",
             "custom_sharded_layers": "embedding and head are in the unit of the whole model",
             "optimizer_in_bwd": "the update comes after the backward here",
             "ac_mode": "whole layers run again", "ac_option": "whole layers run again",
