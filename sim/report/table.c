@@ -192,6 +192,10 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
         if (c->arch.lora.rank > 0) {
             ty_text_add(t, "; adapters of rank %u", (unsigned)c->arch.lora.rank);
         }
+        if (c->arch.frozen_dtype != TY_FROZEN_MODEL) {
+            ty_text_add(t, "; frozen matrices in %s",
+                        ty_frozen_dtype_words[c->arch.frozen_dtype].name);
+        }
         ty_text_add(t, "\n");
     }
     if (ty_arch_is_moe(&c->arch)) {

@@ -59,7 +59,10 @@ def choices(test, folder):
     test.check("adapters fit on a node that all states do not fit on", value(tuned, "nodes") == "1"
                and value(tuned, "lora") == "{rank:" and value(tuned, "global_batch") == "32", tuned)
     packed = judge(test, folder, "QLoRA", "--qlora", "16", "--gpus", "1")
-    test.check("QLoRA stores weights in 4 bits", value(packed, "frozen_dtype") == "nf4", packed)
+    (folder / "packed.yaml").write_text(packed)
+    said = test.call(folder, "check", "packed.yaml").stdout
+    test.check("QLoRA stores weights in 4 bits, and check says so", value(packed, "frozen_dtype")
+               == "nf4" and "adapters of rank 16; frozen matrices in nf4" in said, said)
     for words, part in ((("--lora", "0"), "--lora 0: not a whole number of at least 1"),
                         (("--lora", "8", "--qlora", "8"), "either in 16 or in 4 bits"),
                         (("--lora", "5000"), "rank 5000 is more than model.kv_heads")):
