@@ -13,7 +13,8 @@ static int arch_check_layers(const struct ty_arch *arch, const struct ty_section
     for (uint32_t i = 0; i < list->n; i++) {
         if (list->item[i] >= arch->layers) {
             return ty_check_fail(section, key, err,
-                                 "%u is no layer: they are 0 to %u (model.layers less one)",
+                                 "%u: there is no such layer; layers are 0 to %u (model.layers "
+                                 "less one)",
                                  (unsigned)list->item[i], (unsigned)arch->layers - 1);
         }
         if (i > 0 && list->item[i] <= list->item[i - 1]) {
@@ -100,8 +101,8 @@ static int check_choice(const struct ty_arch *arch, const struct ty_section *sec
 {
     if (arch->experts_per_token == 0) {
         return ty_check_fail(section, "experts_per_token", err,
-                             "0: with model.experts a token goes to one of them at least; write "
-                             "from 1 to %u",
+                             "0: with model.experts each token goes to at least one expert; write "
+                             "1 to %u",
                              (unsigned)arch->experts);
     }
     if (arch->experts_per_token > arch->experts) {
@@ -120,7 +121,7 @@ static int check_groups(const struct ty_arch *arch, const struct ty_section *sec
     const uint32_t groups = arch->expert_groups, limit = arch->group_limit;
     if (limit > 0 && groups == 0) {
         return ty_check_fail(section, "group_limit", err,
-                             "%u: experts are in no groups; give model.expert_groups, or write "
+                             "%u: the experts are not in groups; set model.expert_groups, or write "
                              "none here",
                              (unsigned)limit);
     }
@@ -166,8 +167,8 @@ static int check_mlp_layers(const struct ty_arch *arch, const struct ty_section 
     }
     if (arch->dense_layers + list->n >= arch->layers) {
         return ty_check_fail(section, "mlp_layers", err,
-                             "leaves no layer to model.experts of the %u there are; write fewer, "
-                             "or 0 experts",
+                             "leaves none of the %u layers to model.experts; write fewer, or 0 "
+                             "experts",
                              (unsigned)arch->layers);
     }
     return 0;
@@ -185,15 +186,15 @@ static int check_experts(struct ty_arch *arch, const struct ty_section *section,
     static const char *const said[] = {"dense_layers", "mlp_layers", NULL};
     if (arch->n_patterns > 0) {
         const int told =
-            check_idle(section, said, "model.layer_pattern says it; leave it out", err);
+            check_idle(section, said, "model.layer_pattern sets this; leave it out", err);
         return ty_check_first(told, check_choice(arch, section, err));
     }
     int rc = check_choice(arch, section, err);
     if (arch->dense_layers >= arch->layers) {
         rc =
             ty_check_first(rc, ty_check_fail(section, "dense_layers", err,
-                                             "%u leaves no layer to model.experts of the %u there "
-                                             "are; write less, or 0 experts",
+                                             "%u leaves none of the %u layers to model.experts; "
+                                             "write less, or 0 experts",
                                              (unsigned)arch->dense_layers, (unsigned)arch->layers));
     }
     rc = ty_check_first(rc, check_mlp_layers(arch, section, err));
@@ -217,14 +218,14 @@ static int check_latent(struct ty_arch *arch, const struct ty_section *section, 
     arch->head_value = arch->head_value == 0 ? arch->head_dim : arch->head_value;
     if (arch->kv_heads != arch->heads) {
         rc = ty_check_fail(section, "kv_heads", err,
-                           "%u: with model.kv_latent every head has keys and values of its own; "
-                           "write %u, or auto",
+                           "%u: with model.kv_latent every head has its own keys and values; write "
+                           "%u, or auto",
                            (unsigned)arch->kv_heads, (unsigned)arch->heads);
     }
     if (arch->qk_norm) {
         rc = ty_check_first(rc, ty_check_fail(section, "qk_norm", err,
                                               "true: with model.kv_latent the latents have norms, "
-                                              "heads none; write false"));
+                                              "the heads do not; write false"));
     }
     return rc;
 }
@@ -328,8 +329,7 @@ const struct ty_field ty_arch_fields[] = {
     TEXT(preset, "a model to start from (trainyard list models); other keys override it"),
     TEXT(huggingface, "path of a Hugging Face config.json to start from, relative to this file"),
     ROW(name, STRING, .fallback = "auto", .blank = "auto",
-        .doc = "what titles call it; auto: the preset, or what the Hugging Face file is of, or the "
-               "run file"),
+        .doc = "name in titles; auto: that of the preset, the Hugging Face file or the run file"),
     SIZE(layers, 10000, "transformer layers"),
     SIZE(hidden, 1000000, "width of the hidden states"),
     SIZE(heads, 10000, "attention heads"),
@@ -346,32 +346,30 @@ const struct ty_field ty_arch_fields[] = {
     WORD(norm, fusion_words, "fused", "how norms are computed"),
     WORD(attention, ty_attention_words, "flash2", "how attention is computed"),
     ROW(softmax_in_fp32, BOOL, .late = true, .fallback = "true",
-        .doc = "whether unfused attention normalises scores in 32 bit, as Megatron-LM does when "
-               "asked to; "
+        .doc = "whether unfused attention normalises scores in 32 bit, an option of Megatron-LM; "
                "false: in dtype, as JAX does"),
     WORD(dtype, ty_dtype_words, "bf16",
-         "type of the GEMMs; states are those of 16-bit training "
-         "whatever it is"),
+         "type of the GEMMs; states are always those of 16-bit training"),
     ROW(window, UINT, .min = 1, .max = 100000000, .fallback = "none", .blank = "none",
         .doc = "tokens that a query sees, itself included (sliding window); none: all before it"),
     ROW(window_period, UINT, .min = 2, .max = 10000, .fallback = "none", .blank = "none",
-        .doc = "of so many layers the last sees all tokens, the others the window; none: no layer "
-               "does"),
+        .doc = "period of layers: the last of each period sees all tokens, the others the window; "
+               "none: no layer sees all"),
     ROW(full_layers, UINTS, .late = true, .max = 9999, .fallback = "none", .blank = "none",
         .doc = "layers that see all tokens and not the window, counted from 0, where no period "
-               "says which"),
+               "sets them"),
     FLAG(full_attention,
-         "whether flash kernels compute all scores, not the causal half (a bias or mask "
-         "they do not know, such as ALiBi)"),
+         "whether flash kernels compute all scores, not the causal half (for a bias or mask that "
+         "they do not support, such as ALiBi)"),
     WORD(bias, bias_words, "false", "which linear layers of a layer have biases"),
     ROW(head_bias, BOOL, .late = true, .fallback = "false",
         .doc = "whether the output matrix has a bias (GPT-J, Phi)"),
     FLAG(qk_norm, "whether q and k have norms before their rotary embedding"),
     ROW(qk_norm_kind, WORD, .late = true, .words = qk_norm_words, .fallback = "head",
-        .doc = "what these norms are of"),
+        .doc = "extent of these norms"),
     ROW(norms, UINT, .late = true, .min = 1, .max = 4, .fallback = "auto", .blank = "auto",
-        .doc = "norms of a layer; auto: 2, or 1 of parallel blocks. 2 of those: one each; 4: one "
-               "behind each block, too (Gemma 2)"),
+        .doc = "norms of a layer; auto: 2, or 1 with parallel blocks (there 2: one each); 4: also "
+               "one after each block (Gemma 2)"),
     ROW(embedding_norm, BOOL, .late = true, .fallback = "false",
         .doc = "whether a norm follows the embedding (BLOOM)"),
     ROW(rotary, QUANTITY, .late = true, .dim = TY_DIM_RATIO, .min = 0, .max = 1,
@@ -383,7 +381,7 @@ const struct ty_field ty_arch_fields[] = {
     ROW(dropout, QUANTITY, .dim = TY_DIM_RATIO, .min = 0, .max = 0.99, .fallback = "0",
         .doc = "share of values dropped; above 0 the masks cost memory and time"),
     ROW(attention_gate, BOOL, .late = true, .fallback = "false",
-        .doc = "whether a gate as wide as the queries scales what attention gives (Qwen3-Next)"),
+        .doc = "whether a gate as wide as the queries scales the output of attention (Qwen3-Next)"),
     FLAG(sinks, "whether every head has an attention sink: a learned logit beside its scores"),
     COUNT(experts, 100000, "routed experts of a layer; 0: it has an MLP"),
     COUNT(experts_per_token, 1000, "routed experts that a token goes to"),
@@ -397,7 +395,7 @@ const struct ty_field ty_arch_fields[] = {
         .doc = "equal groups of routed experts (group_limit); none: they are not grouped"),
     ROW(group_limit, UINT, .min = 1, .max = 100000, .fallback = "none", .blank = "none",
         .doc = "groups among which the experts of a token are; none: all"),
-    FLAG(shared_gate, "whether a gate of h weights scales what shared experts give (Qwen2)"),
+    FLAG(shared_gate, "whether a gate of h weights scales the output of shared experts (Qwen2)"),
     FLAG(router_bias, "whether the router has a bias for each expert, learned (gpt-oss) or kept to "
                       "balance them (DeepSeek-V3)"),
     COUNT(query_latent, 1000000,
@@ -417,12 +415,10 @@ const struct ty_field ty_arch_fields[] = {
     ROW(wide_last, UINT, .late = true, .max = 10000, .fallback = "0", .doc = "last ones, likewise"),
     ROW(layer_pattern, STRINGS, .late = true, .shape = true, .fallback = "none", .blank = "none",
         .example = "[ME, ME, '*E']",
-        .doc =
-            "blocks of the layers, a letter each: " TY_LETTERS_TEXT ". A "
-            "text has a layer for each letter; a list, or a text with spaces, one for each word. "
-            "Shorter than the layers it repeats"),
-    LATE(state_heads, 100000, "none",
-         "heads of layers that keep a state: Mamba's, or those of values"),
+        .doc = "blocks of the layers, a letter each: " TY_LETTERS_TEXT ". In "
+               "a text each letter is a layer; in a list, or a text with spaces, each word is one. "
+               "A pattern shorter than model.layers repeats"),
+    LATE(state_heads, 100000, "none", "heads of layers with a state: those of Mamba, or of values"),
     LATE(state_head_dim, 10000, "none", "width of such a head"),
     LATE(state_groups, 100000, "auto",
          "groups of state heads that share keys and queries (Mamba's B and C); auto: none do"),
@@ -438,8 +434,8 @@ const struct ty_field ty_arch_fields[] = {
         .doc = "weights that are not trained: none, all, or parts of the model; with model.lora "
                "none means all"),
     ROW(frozen_dtype, WORD, .late = true, .words = ty_frozen_dtype_words, .fallback = "model",
-        .doc = "how frozen matrices of layers are stored; other than model they are unpacked "
-               "before every use (QLoRA)"),
+        .doc = "how frozen matrices of layers are stored; any type but model is unpacked before "
+               "every use (QLoRA)"),
     LORA("lora", rank, UINT, .inner = "rank", .min = 1, .max = 100000, .fallback = "none",
          .blank = "none",
          .doc = "rank of the adapters (LoRA); all other weights are frozen, unless model.frozen "
@@ -449,7 +445,7 @@ const struct ty_field ty_arch_fields[] = {
     LORA("lora.dropout", dropout, QUANTITY, .dim = TY_DIM_RATIO, .min = 0, .max = 0.99,
          .fallback = "0", .doc = "share of an adapter's input that is dropped"),
     LORA("lora.fused", fused, BOOL, .fallback = "false",
-         .doc = "whether the product of an adapter adds to the output of its matrix "
+         .doc = "whether the GEMM of an adapter adds to the output of its matrix "
                 "(Megatron-Bridge's fused LoRA); false: a scale and a sum are kernels"),
     LORA("lora.all_to_all", all_to_all, BOOL, .fallback = "false",
          .doc = "whether adapters of row-parallel matrices send their output to its tokens at "
@@ -557,12 +553,11 @@ static int finish(struct ty_arch *arch, const struct ty_section *section, struct
     rc = ty_check_first(rc, check_windows(arch, section, err));
     rc = ty_check_first(rc, check_norms(arch, section, err));
     if (arch->block == TY_BLOCK_PARALLEL && (arch->experts > 0 || ty_arch_is_latent(arch))) {
-        rc =
-            ty_check_first(rc, ty_check_fail(section, "block", err,
-                                             "parallel: known of attention beside a dense MLP, and "
-                                             "%s; write serial",
-                                             arch->experts > 0 ? "these layers have experts"
-                                                               : "this attention is latent"));
+        rc = ty_check_first(rc, ty_check_fail(section, "block", err,
+                                              "parallel: supported only for attention beside a "
+                                              "dense MLP, and %s; write serial",
+                                              arch->experts > 0 ? "these layers have experts"
+                                                                : "this attention is latent"));
     }
     rc = ty_check_first(rc, check_positions(arch, section, err));
     rc = ty_check_first(rc, arch_finish_sparse(arch, section, err));

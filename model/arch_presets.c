@@ -49,7 +49,7 @@
 /* An indexer of so many heads, and the keys that it chooses. */
 #define INDEX(heads) "index_topk: 2048\nindex_heads: " #heads "\nindex_head_dim: 128\n"
 #define QWEN3        "vocabulary: 151936\nhead_dim: 128\nkv_heads: 4\nqk_norm: true\n" SPARSE
-#define QWEN_SOURCE  "config.json and model card of the released checkpoint"
+#define QWEN_SOURCE  "config.json and documentation of the released checkpoint"
 /* Every other layer has a window; biases are everywhere, in experts and router, too. */
 #define GPT_OSS                                                                                    \
     "kv_heads: 8\nhead_dim: 64\nvocabulary: 201088\nsequence: 4096\nwindow: 128\n"                 \
@@ -127,9 +127,9 @@ const struct ty_preset ty_arch_presets[] = {
      "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2; config.json", DEEPSEEK_V3, 671e9, 0.001,
      NULL},
     {"deepseek-v3.2", "DeepSeek-V3.2, with the module that predicts a second token",
-     "DeepSeek-AI 2025, arXiv 2512.02556; config.json; parameters of the model card",
+     "DeepSeek-AI 2025, arXiv 2512.02556; config.json; parameters as published",
      DEEPSEEK_V3 "mtp: 1\n" INDEX(64), 685e9, 0.005, NULL},
-    {"glm-5", "GLM-5", "Zhipu AI 2026; config.json and model card of the released checkpoint",
+    {"glm-5", "GLM-5", "Zhipu AI 2026; config.json and documentation of the released checkpoint",
      SHAPE(78, 6144, 64) "ffn: 12288\ndense_layers: 3\nshared_ffn: 2048\nvocabulary: 154880\n"
                          "router_bias: true\nquery_latent: 2048\nkv_latent: 512\nhead_dim: 192\n"
                          "head_rope: 64\nhead_value: 256\n" INDEX(32) EXPERTS(256, 8, 2048) SPARSE,

@@ -5,7 +5,7 @@
 
 static const struct ty_word p2p_words[] = {
     {"auto", TY_OVERLAP_P2P_AUTO, "with several model chunks per rank, as Megatron-LM does"},
-    {"true", TY_OVERLAP_P2P_TRUE, "messages leave beside the next pass"},
+    {"true", TY_OVERLAP_P2P_TRUE, "messages are sent while the next pass runs"},
     {"false", TY_OVERLAP_P2P_FALSE, "the next pass waits for them"},
     {NULL, 0, NULL},
 };
@@ -36,8 +36,7 @@ static const struct ty_word gather_words[] = {
 };
 
 static const struct ty_word split_words[] = {
-    {"layers", TY_STAGE_SPLIT_LAYERS,
-     "transformer layers; what is left over not to the last stage"},
+    {"layers", TY_STAGE_SPLIT_LAYERS, "transformer layers; the last stage gets no extra layer"},
     {"modules", TY_STAGE_SPLIT_MODULES,
      "embedding, layers, final norm and head, each counting one"},
     {NULL, 0, NULL},
@@ -102,7 +101,8 @@ static const struct ty_word moment_words[] = {
 static const struct ty_word master_words[] = {
     {"fp32", TY_STATE_FP32, "32 bit beside the weights of the model"},
     {"bf16", TY_STATE_16BIT,
-     "16 bit (--main-params-dtype), or what 16-bit weights lack of 32 (store_param_remainders)"},
+     "16 bit (--main-params-dtype), or the 16 bits that bf16 weights lack "
+     "(store_param_remainders)"},
     {"none", TY_STATE_NONE, "none: the weights of the model are updated themselves"},
     {NULL, 0, NULL},
 };
@@ -110,9 +110,10 @@ static const struct ty_word master_words[] = {
 static const struct ty_word fp8_words[] = {
     {"none", TY_FP8_NONE, "nothing is cast: fp8 is a rate of GEMMs"},
     {"delayed", TY_FP8_DELAYED,
-     "a scale for a tensor, from largest values of steps before (Transformer Engine's default)"},
+     "a scale for each tensor, from the largest values of earlier steps (Transformer Engine's "
+     "default)"},
     {"current", TY_FP8_CURRENT,
-     "a scale for a tensor, from its own largest value: it is read once more (torchao)"},
+     "a scale for each tensor, from its own largest value, which takes one more read (torchao)"},
     {"blockwise", TY_FP8_BLOCKS, "a scale for 1 x 128 elements (DeepSeek-V3)"},
     {"mxfp8", TY_FP8_MX, "a scale for 32 elements (Blackwell): bytes and time of blockwise"},
     {NULL, 0, NULL},
@@ -121,7 +122,9 @@ static const struct ty_word fp8_words[] = {
 static const struct ty_word optimizer_words[] = {
     {"adam", TY_ADAM, "two moments of every parameter; AdamW is the same"},
     {"adam8bit", TY_ADAM_8BIT, "moments of one byte, a scale for 256 of them (bitsandbytes)"},
-    {"adafactor", TY_ADAFACTOR, "no first moment; of the second a number a row and a column"},
+    {"adafactor", TY_ADAFACTOR,
+     "no first moment; the second has one number per row and per "
+     "column"},
     {"sgd", TY_SGD, "momentum alone"},
     {"muon", TY_MUON,
      "momentum, orthogonalized by five Newton-Schulz iterations on whole matrices; Adam for "
@@ -152,7 +155,7 @@ const struct ty_field ty_framework_fields[] = {
          "model.dtype fp8: whether inputs of GEMMs are kept as they were cast, one byte an "
          "element; false: in 16 bit"),
     ROW(fp8_activation_input, BOOL, .late = true, .fallback = "false",
-        .doc = "whether what SwiGLU of dense MLPs reads is kept in fp8 (Megatron-LM's "
+        .doc = "whether inputs of SwiGLU in dense MLPs are kept in fp8 (Megatron-LM's "
                "activation_func_fp8_input_store)"),
     FLAG(fp8_cache, "false",
          "framework.fp8_recipe: whether inputs of SwiGLU in experts are kept in fp8, too, and the "
@@ -192,16 +195,17 @@ const struct ty_field ty_framework_fields[] = {
          "ZeRO-1 and -2: whether updated parameters are gathered while the next forward pass "
          "already runs"),
     ROW(prefetch, UINT, .max = TY_PREFETCH_MAX, .fallback = "1",
-        .doc = "ZeRO-3: units gathered ahead of the one at work; 1 + prefetch exist whole"),
+        .doc = "ZeRO-3: units gathered ahead of the one in use; 1 + prefetch units are whole at "
+               "once"),
     ROW(gather_unit, WORD, .late = true, .words = gather_words, .fallback = "layer",
-        .doc = "ZeRO-3: what one gather brings. With layer, framework.prefetch says how far ahead; "
-               "with module, the next four keys do, and framework.bucket says how many gradients "
-               "are reduced together"),
+        .doc = "ZeRO-3: what one gather fetches. With layer, framework.prefetch says how far "
+               "ahead; with module, the next four keys do, and framework.bucket says how many "
+               "gradients are reduced together"),
     PARAMETERS(gather_prefetch, "5e7",
                "parameters gathered ahead in one gather: the next matrices until they have as many "
                "(stage3_prefetch_bucket_size); 0: none"),
     PARAMETERS(gather_live, "1e9",
-               "parameters that are whole on a rank before nothing more is gathered ahead "
+               "whole parameters of a rank above which nothing is gathered ahead "
                "(stage3_max_live_parameters)"),
     PARAMETERS(gather_reuse, "1e9",
                "a matrix stays whole when fewer parameters than these are used before it is used "
@@ -213,81 +217,81 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "ZeRO-3: time that a gather or reduction takes longer for each rank of its group, "
                "s, where the framework views and copies the part of each rank on its own"),
     ROW(gather_copies, QUANTITY, .late = true, .dim = TY_DIM_COUNT, .max = 100, .fallback = "0",
-        .doc = "ZeRO-3: how often GPU memory reads or writes the bytes of a gather or reduction "
-               "beside it, where the framework copies them"),
+        .doc = "ZeRO-3: extra reads or writes in GPU memory of the bytes of a gather or reduction, "
+               "where the framework copies them"),
     HABIT(reshard_after_forward, "true",
-          "ZeRO-3: whether parameters are given up after a forward pass and gathered again for the "
-          "backward; false: kept until then"),
+          "ZeRO-3: whether parameters are freed after a forward pass and gathered again for the "
+          "backward pass; false: kept until then"),
     HABIT(reshard_after_backward, "true",
-          "ZeRO-3: whether parameters are given up after every backward pass; false: after the "
-          "last of a step"),
+          "ZeRO-3: whether parameters are freed after every backward pass; false: after the last "
+          "of a step"),
     ROW(zero_in_pipeline, UINT, .max = 3, .fallback = "3",
-        .doc = "highest layout.zero that the framework lets a pipeline have; more is refused"),
+        .doc = "highest layout.zero that the framework allows with a pipeline"),
     FLAG(fused_qkv, "true",
          "whether q, k and v are one matrix; false: three GEMMs, and three tensor all-reduces "
          "in the backward pass"),
     FLAG(fused_gate, "true",
          "whether SwiGLU's gate and up are one matrix; false: two, with an all-reduce each"),
     FLAG(overlap_tensor_reduce, "true",
-         "whether those all-reduces run beside the weight gradient of the same layer"),
+         "whether those all-reduces overlap the weight gradient of the same layer"),
     ROW(overlap_tensor_products, BOOL, .late = true, .fallback = "false",
-        .doc = "whether GEMMs of layers run in a piece for each tensor rank, beside what "
-               "layout.sequence_parallel gathers before them and scatters after them; nvfp4: not"),
+        .doc = "whether GEMMs of layers run in one piece per tensor rank and overlap the gathers "
+               "and scatters of layout.sequence_parallel; never with nvfp4"),
     ROW(scatter_sms, UINT, .late = true, .max = 64, .fallback = "0",
-        .doc = "overlap_tensor_products: multiprocessors of kernels that sum up, piece by piece, "
-               "what is scattered, and that GEMMs do without; 0: copy engines bring the pieces, "
-               "and one sum is made at the end"),
+        .doc = "overlap_tensor_products: SMs that kernels reducing the scattered pieces take from "
+               "the GEMMs; 0: copy engines move the pieces, and one kernel reduces them at the "
+               "end"),
     ROW(overlap_p2p, WORD, .words = p2p_words, .fallback = "true",
         .doc = "whether a pipeline rank starts its next pass before the last message has left"),
     ROW(stage_split, WORD, .words = split_words, .fallback = "layers",
         .doc = "what layout.stage_layers auto spreads evenly over the stages of a pipeline"),
     FLAG(
         scatter_gather_p2p, "false",
-        "whether each tensor rank sends its part of a pipeline message over its own NIC, and those "
-        "that receive it gather the whole; false: all of it, unless layout.sequence_parallel"),
-    FLAG(
-        expert_overlap, "false",
-        "whether a forward and a backward of different micro-batches run over each other, layer by "
-        "layer, so that exchanges of experts (in a model without them: collectives of "
-        "layout.tensor) of one pass run beside computation of the other"),
+        "whether each tensor rank sends one part of a pipeline message over its own NIC and the "
+        "receivers gather the parts; false: each sends all of it, unless layout.sequence_parallel"),
+    FLAG(expert_overlap, "false",
+         "whether a forward and a backward pass of different micro-batches overlap layer by layer: "
+         "expert exchanges of one (without experts: its tensor-parallel collectives) run beside "
+         "computation of the other"),
     FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
     FLAG(keep_product, "true",
-         "framework.fused_activation: whether the product of SwiGLU is kept for the backward; "
-         "false: its kernel makes it again there from gate and up"),
+         "framework.fused_activation: whether the output of SwiGLU is kept for the backward pass; "
+         "false: its kernel recomputes it there from gate and up"),
     FLAG(fused_loss, "false",
          "whether the cross-entropy is one kernel on 16-bit logits that writes their gradient over "
          "them; false: operators on 32-bit copies (memory only: the time is that of operators)"),
     FLAG(parallel_loss, "true",
-         "whether the loss is worked out on sharded columns of logits; false: tensor ranks gather "
-         "all columns, and each runs framework operators on all of them, an arg-max beside them"),
+         "whether the loss is computed on sharded columns of logits; false: tensor ranks gather "
+         "all columns, and each runs framework operators and an arg-max on all of them"),
     FLAG(buffered_logits, "false",
-         "whether pipeline buffers keep the logits of the micro-batch before, 16 bit, until a "
-         "later one takes their place (DeepSpeed), and its own while layers run backward"),
+         "whether pipeline buffers keep the 16-bit logits of the previous micro-batch until a "
+         "later one replaces them (DeepSpeed), and those of the current one while its layers run "
+         "backward"),
     ROW(allocator, WORD, .words = allocator_words, .fallback = "whole",
         .doc = "whether PyTorch's caching allocator loses the largest block of a rank to "
                "splitting"),
     FLAG(recompute_head, "false",
-         "layout.recompute full: whether the head's product runs again, too, as it is checkpointed "
-         "like a layer"),
+         "layout.recompute full: whether the GEMM of the head is recomputed, too, as it is "
+         "checkpointed like a layer"),
     FLAG(regather_inputs, "true",
-         "layout.sequence_parallel: whether the whole input of a column-parallel product is given "
-         "up after it and gathered again for the weight gradient; false: kept whole"),
+         "layout.sequence_parallel: whether the gathered input of a column-parallel GEMM is freed "
+         "after it and gathered again for the weight gradient; false: kept"),
     FLAG(fused_rotary, "true",
          "whether the rotary embedding is one kernel; false: framework operators"),
     FLAG(fused_merge, "true",
-         "whether the outputs that the rounds of a ring give (layout.context) are put together by "
-         "one kernel; false: framework operators"),
+         "whether one kernel merges the outputs of the rounds of a ring (layout.context); false: "
+         "framework operators"),
     FLAG(
         fused_optimizer, "true",
         "whether the optimizer is one kernel; false: framework operators, three times the traffic"),
     ROW(norm_speed, QUANTITY, .dim = TY_DIM_COUNT, .min = 0.1, .max = 10, .fallback = "1",
-        .doc = "speed of the framework's fused norm, over the one of cluster.norm_passes"),
+        .doc = "speed of the framework's fused norm, over that of cluster.norm_passes"),
     TIME(layer_floor, "host time to launch a layer's forward pass, s, on a host of host_speed 1: "
                       "a lower bound on that pass (0 with CUDA graphs)"),
     ROW(expert_floor, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e3, .fallback = "auto",
         .blank = "auto",
-        .doc = "layer_floor of a layer with experts, in those of others; auto: as it has more "
-               "launches than they"),
+        .doc = "layer_floor of a layer with experts, over that of other layers; auto: by the "
+               "number of launches"),
     TIME(attention_sync,
          "time a GPU waits in the attention of every layer, s, on a host of host_speed "
          "1 that reads a scalar back from it; recomputation repeats it"),
@@ -296,8 +300,8 @@ const struct ty_field ty_framework_fields[] = {
     ROW(dispatcher, WORD, .words = dispatcher_words, .fallback = "alltoall",
         .doc = "model.experts: how tokens get to their experts and back"),
     ROW(dispatch_dtype, WORD, .words = dispatch_words, .fallback = "model",
-        .doc = "type in which rows travel to their experts, and gradients to theirs; back they "
-               "come in that of the model"),
+        .doc = "type in which rows and gradients are sent to the experts; results return in the "
+               "type of the model"),
     FLAG(shared_overlap, "false",
          "model.shared_ffn: whether shared experts run beside dispatch and combine; false: before "
          "them"),
@@ -305,30 +309,30 @@ const struct ty_field ty_framework_fields[] = {
          "whether weight gradients of experts run beside the dispatch's backward; false: before "
          "it"),
     ROW(capacity, QUANTITY, .dim = TY_DIM_COUNT, .max = 1e3, .fallback = "none", .blank = "none",
-        .doc = "most rows an expert takes of one rank, over the mean of all experts; others are "
-               "dropped; none: no row is"),
+        .doc = "most rows that an expert takes from one rank, over the mean of all experts; more "
+               "are dropped; none: no limit"),
     FLAG(pad_to_capacity, "false",
-         "framework.capacity: whether every expert gets as many rows as it takes at most, so that "
-         "no host has to learn counts"),
-    TIME(dispatch_sync, "time a GPU waits in every layer with experts, forward, until its host "
-                        "knows how many rows come, s, on a host of host_speed 1"),
+         "framework.capacity: whether the rows of every expert are padded to its capacity, so that "
+         "no host needs the counts"),
+    TIME(dispatch_sync, "time a GPU waits in the forward pass of every layer with experts until "
+                        "its host knows how many rows arrive, s, on a host of host_speed 1"),
     ROW(dispatch_buffer, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e3, .fallback = "1.2",
         .doc = "space for rows that arrive, over those of a balanced load"),
     FLAG(fused_permute, "true",
-         "whether rows are put in the order of experts, and back with their sum, by one kernel; "
-         "false: framework operators"),
+         "whether one kernel sorts rows by expert, and one sorts them back and sums them; false: "
+         "framework operators"),
     FLAG(fused_experts, "true",
-         "whether a product of all experts of a rank is one launch; false: one for each expert"),
+         "whether the GEMMs of all experts of a rank are one launch; false: one for each expert"),
     FLAG(fused_expert_mlp, "false",
-         "whether GEMMs of experts apply SwiGLU, forward and backward, and cast what they give "
-         "for those behind them, so that no kernel stands between (cuDNN's grouped kernels); needs "
+         "whether GEMMs of experts also apply SwiGLU, forward and backward, and cast their outputs "
+         "for the next GEMM, without a kernel between (cuDNN's grouped kernels); needs "
          "fused_experts"),
     FLAG(fused_router, "false",
          "whether scores, top-k and maps of the router are fused kernels; false: framework "
          "operators"),
     FLAG(scale_activation, "true",
-         "whether the router's probabilities scale what the activation of an expert gives; false: "
-         "its output, which is kept for the backward then"),
+         "whether the router's probabilities scale the output of an expert's activation; false: "
+         "the output of the expert, which is then kept for the backward pass"),
 };
 
 const uint32_t ty_n_framework_fields = sizeof(ty_framework_fields) / sizeof(ty_framework_fields[0]);

@@ -63,8 +63,8 @@ static const char megascale[] =
     "overlap_param_gather: true       # 3.2: before its forward, the first one prefetched\n"
     "fused_qkv: true                  # guess: as megatron-lm\n"
     "fused_gate: true                 # guess: as megatron-lm\n"
-    "overlap_tensor_reduce: true      # 3.2: with the products of forward and backward\n"
-    "overlap_tensor_products: true    # 3.2: products in small chunks, pipelined with messages\n"
+    "overlap_tensor_reduce: true      # 3.2: with the GEMMs of forward and backward\n"
+    "overlap_tensor_products: true    # 3.2: GEMMs in small chunks, pipelined with messages\n"
     "overlap_p2p: true                # 3.2: send and receive are decoupled, and asynchronous\n"
     "scatter_gather_p2p: true         # guess: as megatron-lm\n"
     "fused_activation: true           # 3.3: GeLU in one kernel\n"
@@ -92,7 +92,7 @@ static const char megatron_deepspeed[] =
     "scatter_gather_p2p: true         # PipelineEngine.is_pipe_partitioned\n"
     "buffered_logits: true            # pipe_buffers['outputs']: the last stage frees none\n"
     "allocator: split                 # ZeRO-1's param.grad is None after a step\n"
-    "fused_activation: false          # silu, then a product\n"
+    "fused_activation: false          # silu, then a multiplication\n"
     "fused_rotary: false              # framework operators\n"
     "fused_merge: false               # guess: it has no rings\n"
     "fused_optimizer: true            # FusedAdam\n"
@@ -116,8 +116,8 @@ static const char aleph_alpha_scaling[] =
     "overlap_p2p: false               # pipeline instructions block\n"
     "stage_split: modules             # code: uniform; which the runs had is not known\n"
     "scatter_gather_p2p: true         # guess: a later release sends whole states, which over one\n"
-    "#                                  card a node is far too slow where states are large\n"
-    "fused_activation: false          # silu, then a product\n"
+    "#                                  NIC a node is far too slow where states are large\n"
+    "fused_activation: false          # silu, then a multiplication\n"
     "parallel_loss: false             # code: parallel_output is false in lm_head.py\n"
     "buffered_logits: true            # code: the loss gets them out of two buffers\n"
     "allocator: split                 # code: gradients are None after a step\n"
@@ -154,7 +154,7 @@ static const char nanotron[] =
     "fused_gate: true                 # gate_up_proj\n"
     "overlap_tensor_reduce: false     # guess: tp_linear_async_communication is an option\n"
     "overlap_p2p: false               # sends and receives are waited for\n"
-    "fused_activation: false          # GLUActivation: act(gate), then a product\n"
+    "fused_activation: false          # GLUActivation: act(gate), then a multiplication\n"
     "fused_rotary: true               # flash-attn's kernel\n"
     "fused_merge: false               # guess: it has no rings\n"
     "fused_optimizer: true            # torch.optim.AdamW(fused=True)\n"
@@ -172,7 +172,7 @@ static const char fsdp[] =
     "fused_gate: false                # gate and up are modules\n"
     "overlap_tensor_reduce: false     # DTensor's all-reduce is waited for\n"
     "overlap_p2p: true                # sends are awaited at the end of a step\n"
-    "fused_activation: false          # silu, then a product, unless compiled\n"
+    "fused_activation: false          # silu, then a multiplication, unless compiled\n"
     "fused_rotary: false              # framework operators, unless compiled\n"
     "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
@@ -191,8 +191,8 @@ static const char fsdp[] =
     "fused_qkv: true                  # guess: models differ\n"                                    \
     "fused_gate: false                # gate and up are modules\n"                                 \
     "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"           \
-    "overlap_p2p: false               # no pipeline to speak of\n"                                 \
-    "fused_activation: false          # silu, then a product\n"                                    \
+    "overlap_p2p: false               # hardly used with pipelines\n"                              \
+    "fused_activation: false          # silu, then a multiplication\n"                             \
     "fused_rotary: false              # framework operators\n"                                     \
     "fused_merge: false               # guess: it has no rings\n"                                  \
     "fused_optimizer: true            # FusedAdam\n"                                               \
@@ -231,7 +231,7 @@ static const char torchtitan[] =
     "overlap_p2p: true                # sends are awaited at the end of a step\n"
     "parallel_loss: true              # disable_loss_parallel: false\n"
     "regather_inputs: false           # what a Linear of DTensors saves is gathered\n"
-    "fused_activation: false          # silu, then a product; compile is opt-in\n"
+    "fused_activation: false          # silu, then a multiplication; compile is opt-in\n"
     "fused_rotary: false              # apply_rotary_emb on complex numbers\n"
     "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: true            # optimizer.implementation: fused\n"
@@ -255,7 +255,7 @@ static const char llama3[] =
     "sync_every: run                  # guess: what interleaving leaves together is added up\n"
     "overlap_param_gather: true       # FSDP gathers beside the first forward pass\n"
     "reshard_after_forward: false     # \"we do not reshard after forward computation\"\n"
-    "reshard_after_backward: false    # guess: what for, in a pipeline\n"
+    "reshard_after_backward: false    # guess: no use in a pipeline\n"
     "fused_qkv: true                  # guess\n"
     "fused_gate: true                 # guess\n"
     "overlap_p2p: true                # \"asynchronous point-to-point communication\"\n"
@@ -292,7 +292,7 @@ static const char deepseek[] =
 /* DeepSeek-AI 2024 (arXiv 2405.04434), section 3.1.3; what it leaves open is as in DeepSeek-V3. */
 static const char deepseek_v2[] =
     "preset: deepseek-v2\n"
-    "moment_dtype: fp32               # guess: what others keep\n"
+    "moment_dtype: fp32               # guess: as others\n"
     "fp8_cache: false                 # bf16 training\n"
     "dispatcher: alltoall             # the expert-parallel all-to-all ...\n"
     "shared_overlap: true             # ... with shared experts beside it\n";
@@ -304,13 +304,13 @@ static const char ddp[] =
     "fused_accumulation: true         # autograd adds in place\n"
     "bucket: 25 MiB                   # bucket_cap_mb\n"
     "first_bucket: 1 MiB              # dist._DEFAULT_FIRST_BUCKET_BYTES\n"
-    "overlap_grad_reduce: true        # what its hooks are for\n"
+    "overlap_grad_reduce: true        # the purpose of its hooks\n"
     "sync_every: true                 # no_sync is opt-in\n"
     "fused_qkv: true                  # guess: models differ\n"
     "fused_gate: false                # gate and up are modules\n"
     "overlap_tensor_reduce: false     # as fsdp\n"
-    "overlap_p2p: true                # no pipeline to speak of\n"
-    "fused_activation: false          # silu, then a product, unless compiled\n"
+    "overlap_p2p: true                # hardly used with pipelines\n"
+    "fused_activation: false          # silu, then a multiplication, unless compiled\n"
     "fused_rotary: false              # framework operators, unless compiled\n"
     "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
@@ -333,7 +333,7 @@ const struct ty_preset ty_framework_presets[] = {
      .base = "megatron-lm",
      .text = nemo},
     {.name = "megatron-bridge",
-     .summary = "the same as nemo, which it came out of",
+     .summary = "the same as nemo, from which it was split",
      .source = "NVIDIA-NeMo/Megatron-Bridge",
      .base = "nemo",
      .text = megatron_bridge},
@@ -374,7 +374,7 @@ const struct ty_preset ty_framework_presets[] = {
      .source = "Grattafiori et al. 2024, section 3.3.2",
      .text = llama3},
     {.name = "deepseek",
-     .summary = "DeepSeek-V3's own: fp8 in blocks, tokens by DeepEP, passes over each other",
+     .summary = "DeepSeek-V3's own: blockwise fp8, DeepEP, overlapped passes",
      .source = "arXiv 2412.19437, section 3; deepseek-ai/DeepEP, DeepGEMM, profile-data",
      .text = deepseek},
     {.name = "deepseek-v2",
@@ -387,7 +387,7 @@ const struct ty_preset ty_framework_presets[] = {
      .source = "pytorch/pytorch torch/nn/parallel/distributed.py",
      .text = ddp},
     {.name = "ideal",
-     .summary = "a host that costs nothing, and all overlap there can be",
+     .summary = "a host that takes no time, and everything overlapped that can be",
      .source = "by definition",
      .text = ideal},
     {.name = NULL},

@@ -534,8 +534,8 @@ static void fail_unknown(struct ty_hf_reader *r, const struct ty_node *node, con
 {
     const char *what = ty_arena_printf(
         r->arena,
-        "unknown (%.60s), and not of llama's shape: %s; trainyard list families has those that are "
-        "read; else give layers, hidden, heads and vocabulary in the model section",
+        "unknown (%.60s), and not of llama's shape: %s; trainyard list families has the known "
+        "ones; or set layers, hidden, heads and vocabulary in the model section",
         node->text, why);
     ty_hf_fail(r, node, "model_type", what == NULL ? "unknown" : what);
 }
@@ -576,7 +576,7 @@ static const struct ty_hf_family *family_of_unknown(struct ty_hf_reader *r,
         return NULL;
     }
     ty_hf_remark(r, type, "model_type",
-                 "unknown; all keys that count are llama's, and so it is read as llama");
+                 "unknown; all keys that matter are llama's, so it is read as llama");
     return llama;
 }
 
@@ -590,8 +590,7 @@ static const struct ty_hf_family *find_family(struct ty_hf_reader *r, const stru
     }
     family = family_of_classes(r);
     if (family == NULL) {
-        ty_hf_fail(r, *type, "model_type",
-                   "missing; trainyard list families has those that are read");
+        ty_hf_fail(r, *type, "model_type", "missing; trainyard list families has the known ones");
     }
     return family;
 }
@@ -704,8 +703,8 @@ static void convert(struct ty_hf_reader *r, const struct ty_hf_family *family)
     if (further > 0) {
         ty_hf_put_number(r, "mtp", further);
         ty_hf_remark(r, ty_hf_value(r, "num_nextn_predict_layers"), "num_nextn_predict_layers",
-                     "these modules are simulated and count among the parameters; model.mtp: 0 "
-                     "leaves them out");
+                     "these modules are simulated and count as parameters; model.mtp: 0 leaves "
+                     "them out");
     }
 }
 
@@ -718,8 +717,8 @@ static void tell_unknown(struct ty_hf_reader *r, const struct ty_node *type)
          node = ty_hf_unknown(r, node)) {
         if (known) {
             ty_hf_remark(r, node, node->key,
-                         "not understood and left aside; if it is about the model's shape, give "
-                         "what it means in the model section");
+                         "not understood and ignored; if it changes the model's shape, set the "
+                         "keys of the model section");
             continue;
         }
         keys = ty_arena_printf(r->arena, "%s%s%.60s", keys != NULL ? keys : "",

@@ -196,7 +196,7 @@ static void hf_minimax(struct ty_hf_reader *r, struct ty_hf_shape *shape)
     (void)ty_hf_number(r, "mtp_transformer_layers", 0);
     if (ty_hf_flag(r, "use_mtp", false) && ty_hf_number(r, "num_mtp_modules", 0) > 0) {
         ty_hf_remark(r, ty_hf_value(r, "num_mtp_modules"), "num_mtp_modules",
-                     "left aside, as no weights are published of them; model.mtp adds some");
+                     "ignored, as their weights are not published; model.mtp adds some");
     }
 }
 
@@ -752,7 +752,7 @@ const struct ty_hf_refusal ty_hf_refusals[] = {
     {"bitnet", "norms within attention and MLP are not simulated"},
     {"apertus", "an activation with parameters is not simulated"},
     {"diffllama doge", "attention with further parameters is not simulated"},
-    {"mllama mllama_text_model", "layers of attention to pictures are not simulated"},
+    {"mllama mllama_text_model", "layers of attention to images are not simulated"},
     {"openai-gpt ctrl", "a model without a norm before each block is not simulated"},
     {"t5 mt5 umt5 longt5 bart mbart pegasus pegasus_x marian m2m_100 nllb_moe nllb-moe "
      "switch_transformers led blenderbot prophetnet t5gemma whisper speech_to_text "

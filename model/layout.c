@@ -67,8 +67,8 @@ static int mesh_check_batch(const struct ty_layout *layout, const struct ty_sect
     return ty_mesh_deals(layout)
                ? 0
                : ty_check_fail(section, "micro_batch", err,
-                               "%u: tensor_scheme %s deals sequences to %u parts of a tensor group "
-                               "of %u; try %u",
+                               "%u: tensor_scheme %s spreads sequences over %u parts of a tensor "
+                               "group of %u; try %u",
                                (unsigned)layout->micro_batch,
                                ty_scheme_words[layout->tensor_scheme].name, (unsigned)b,
                                (unsigned)layout->tensor,
@@ -263,8 +263,8 @@ static int check_counts(const struct ty_layout *layout, const struct ty_section 
         if (counts->item[i].set == TY_COUNTS_PLAIN && counts->item[i].n > 0 &&
             layout->recompute == TY_RECOMPUTE_NONE) {
             return ty_check_fail(section, "recompute_layers", err,
-                                 "%u: layout.recompute is none; write there what of these layers "
-                                 "is computed again, or full:%u here",
+                                 "%u: layout.recompute is none; write there which parts of these "
+                                 "layers to recompute, or full:%u here",
                                  (unsigned)counts->item[i].n, (unsigned)counts->item[i].n);
         }
     }
@@ -299,13 +299,13 @@ static int layout_check_recompute(const struct ty_layout *layout, const struct t
 
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
-    {"ffn", TY_RECOMPUTE_FFN, "the wide half of the MLP runs again"},
-    {"full", TY_RECOMPUTE_FULL, "the whole layer runs again (Chen et al. 2016)"},
-    {"selective", TY_RECOMPUTE_CORE, "the attention core runs again (Korthikanti et al. 2022)"},
+    {"ffn", TY_RECOMPUTE_FFN, "the wide half of the MLP is recomputed"},
+    {"full", TY_RECOMPUTE_FULL, "the whole layer is recomputed (Chen et al. 2016)"},
+    {"selective", TY_RECOMPUTE_CORE, "the attention core is recomputed (Korthikanti et al. 2022)"},
     {"core_attn", TY_RECOMPUTE_CORE, "as selective"},
     {"norm", TY_RECOMPUTE_NORM, "norms, also those of latents"},
-    {"mla_up", TY_RECOMPUTE_MLA_UP, "latent attention: queries, keys and values out of latents"},
-    {"mlp", TY_RECOMPUTE_MLP, "dense MLPs, the down product included"},
+    {"mla_up", TY_RECOMPUTE_MLA_UP, "latent attention: queries, keys and values made from latents"},
+    {"mlp", TY_RECOMPUTE_MLP, "dense MLPs, the down projection included"},
     {"moe_act", TY_RECOMPUTE_MOE_ACT, "the activation of routed experts"},
     {"moe", TY_RECOMPUTE_MOE, "router to combine: exchanges are repeated, too"},
     {"shared_experts", TY_RECOMPUTE_SHARED, "the shared experts"},
@@ -316,8 +316,8 @@ static const struct ty_word recompute_words[] = {
 
 const struct ty_word ty_context_words[] = {
     {"zigzag", TY_CONTEXT_ZIGZAG,
-     "keys and values go round a ring; every rank has an early and a "
-     "late chunk (Megatron-LM's p2p)"},
+     "keys and values pass around a ring; every rank has an early and a late chunk (Megatron-LM's "
+     "p2p)"},
     {"ring", TY_CONTEXT_RING, "the same with contiguous chunks: late ranks have more work"},
     {"all-gather", TY_CONTEXT_ALL_GATHER, "keys and values of all are gathered (Llama 3)"},
     {"ulysses", TY_CONTEXT_ULYSSES, "heads are scattered for tokens, by all-to-all (DeepSpeed)"},
@@ -346,61 +346,61 @@ static const struct ty_word summa_words[] = {
         .doc = (doc_))
 
 static const struct ty_word bits_words[] = {
-    {"16", 0, "as they were made"},
+    {"16", 0, "in the type of the model"},
     {"8", 8, "a scale and a zero for 256 of them (GACT, Liu et al. 2022)"},
     {"4", 4, "the same (ActNN, Chen et al. 2021)"},
     {NULL, 0, NULL},
 };
 
 const struct ty_field ty_layout_fields[] = {
-    COUNT(tensor, 65536, "1", "ranks that share every matrix product"),
+    COUNT(tensor, 65536, "1", "ranks that share every GEMM"),
     ROW(tensor_scheme, WORD, .late = true, .words = ty_scheme_words, .fallback = "1d",
-        .doc = "how these ranks cut a product: in one dimension, or on a grid"),
+        .doc = "how these ranks split a GEMM: in one dimension, or on a grid"),
     ROW(tensor_depth, UINT, .late = true, .min = 1, .max = 65536, .fallback = "1",
-        .doc = "tensor_scheme 2.5d: grids, which have the same weights; tensor is q x q x this"),
+        .doc = "tensor_scheme 2.5d: number of grids, which hold the same weights; tensor is q x q "
+               "x this"),
     ROW(summa, WORD, .late = true, .words = summa_words, .fallback = "broadcast",
-        .doc = "tensor_scheme 2d and 2.5d: how blocks come to a product"),
+        .doc = "tensor_scheme 2d and 2.5d: how ranks get the blocks of a GEMM"),
     ROW(keep_gathered, BOOL, .late = true, .fallback = "true",
-        .doc = "tensor_scheme 3d: inputs and weights that a forward gathers are kept for its "
-               "backward; false: gathered again"),
+        .doc = "tensor_scheme 3d: whether inputs and weights gathered in a forward pass are kept "
+               "for its backward pass; false: gathered again"),
     COUNT(context, 65536, "1", "ranks that share the tokens of every sequence"),
     ROW(context_method, WORD, .words = ty_context_words, .fallback = "zigzag",
-        .doc = "how these ranks bring queries and keys together"),
+        .doc = "how queries meet the keys of other ranks"),
     ROW(context_inner, UINT, .min = 1, .max = 65536, .fallback = "auto", .blank = "auto",
-        .doc = "of the hybrid method: neighbours that scatter heads; auto: as many as divide the "
-               "heads "
-               "and lie in a node"),
+        .doc = "hybrid method: number of neighbouring ranks that scatter heads; auto: the most "
+               "that divide the heads and are on one node"),
     COUNT(pipeline, 65535, "1", "ranks that hold successive layers"),
     ROW(data, UINT, .min = 1, .fallback = "auto", .blank = "auto",
         .doc = "replicas of the model; auto: GPUs / (tensor context pipeline)"),
     COUNT(expert, 65536, "1", "ranks that share the experts of a layer"),
     COUNT(expert_tensor, 65536, "1",
           "ranks that share the GEMMs of every expert, whatever layout.tensor is"),
-    COUNT(micro_batch, 1000000, "1", "sequences in a pass"),
+    COUNT(micro_batch, 1000000, "1", "sequences in a micro-batch"),
     ROW(global_batch, UINT, .min = 1, .required = true,
         .doc = "sequences in an optimizer step, over all replicas"),
     ROW(sequence_parallel, BOOL, .fallback = "false", .searched = true,
         .doc =
             "tensor ranks also share the sequence in norms and dropout (Korthikanti et al. 2022)"),
     ROW(zero, UINT, .min = 0, .max = 3, .fallback = "0", .searched = true,
-        .doc = "what replicas share: 0 nothing, 1 optimizer state, 2 gradients too, 3 weights too"),
+        .doc = "what is sharded over replicas: 0 nothing, 1 optimizer state, 2 gradients too, 3 "
+               "weights too"),
     ROW(shard, UINT, .min = 1, .fallback = "auto", .blank = "auto",
-        .doc =
-            "neighbouring data ranks that share what layout.zero says; gradients are all-reduced "
-            "between such groups (FSDP's hybrid sharding); auto: all data ranks"),
+        .doc = "neighbouring data-parallel ranks over which layout.zero shards; gradients are "
+               "all-reduced between such groups (FSDP's hybrid sharding); auto: all data ranks"),
     ROW(recompute, SET, .words = recompute_words, .fallback = "none", .searched = true,
         .example = "[norm, mla_up] or norm+mla_up",
-        .doc = "activations that are computed again in the backward pass: a mode (the first four), "
-               "or parts of a layer"),
+        .doc = "activations that are recomputed in the backward pass: a mode (the first four), or "
+               "parts of a layer"),
     ROW(order, WORDS, .words = ty_axis_words, .fallback = "[tensor, context, data, pipeline]",
         .searched = true,
         .doc = "dimensions of the rank grid, fastest-varying first: which ranks are neighbours"),
     ROW(nodes, STRINGS, .blank = "auto", .fallback = "auto", .example = "[0-3, 6]",
-        .doc = "nodes the job sits on, such as 0-3; auto: all, or those that other jobs leave"),
+        .doc = "nodes of the job, such as 0-3; auto: all, or those that other jobs leave free"),
     ROW(gpus, STRINGS, .blank = "auto", .fallback = "auto", .example = "[0-3, 6]",
-        .doc = "GPUs of each of these nodes it sits on, such as 0-3; auto: all"),
+        .doc = "GPUs of each of these nodes that the job uses, such as 0-3; auto: all"),
     ROW(rank_file, STRING, .blank = "none", .fallback = "none",
-        .doc = "file of lines RANK NODE.GPU: where each rank sits; none: rank r on GPU r"),
+        .doc = "file with a line RANK NODE.GPU for each rank; none: rank r on GPU r"),
     ROW(stage_layers, UINTS, .max = 10000, .fallback = "auto", .blank = "auto",
         .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"),
     ROW(stage_tensor, UINTS, .late = true, .max = 65536, .fallback = "auto", .blank = "auto",
@@ -408,16 +408,16 @@ const struct ty_field ty_layout_fields[] = {
         .doc = "tensor ranks of each pipeline stage, where they differ; auto: layout.tensor"),
     ROW(stage_data, UINTS, .late = true, .max = 65536, .fallback = "auto", .blank = "auto",
         .example = "[1, 1, 2]",
-        .doc = "replicas of each pipeline stage, where they differ: they share the sequences that "
-               "layout.micro_batch is for each replica of the first; auto: layout.data"),
+        .doc = "replicas of each pipeline stage, where they differ: they share the sequences of a "
+               "micro-batch, layout.micro_batch for each replica of the first stage; auto: "
+               "layout.data"),
     ROW(activation_bits, WORD, .words = bits_words, .fallback = "16",
-        .doc =
-            "bits in which activations of layers wait for the backward pass; fewer than 16 cost a "
-            "cast after the forward and one before the backward of each operator"),
+        .doc = "bits of the activations that layers keep for the backward pass; below 16 each "
+               "operator casts after its forward and before its backward"),
     ROW(recompute_layers, COUNTS, .late = true, .max = 10000, .words = recompute_words,
         .fallback = "auto", .blank = "auto", .example = "[4, 2] or [full:2+selective:3, 4]",
-        .doc = "how many of the first layers of each virtual stage layout.recompute is for, or of "
-               "all stages alike; with words, what of so many layers is computed again; auto: all"),
+        .doc = "how many of the first layers of each virtual stage recompute: one number, or one "
+               "per stage; with words, which parts of so many layers recompute; auto: all"),
     TY_OFFLOAD_ROWS(ROW),
 };
 
@@ -660,7 +660,7 @@ static int check_stages(const struct layout_check *c)
     if (given->n == 0 && l->framework.stage_split == TY_STAGE_SPLIT_MODULES && stages > 1 &&
         (c->arch->layers + TY_LAYOUT_MODULES) / stages < 2) {
         return ty_check_fail(c->section, "pipeline", c->err,
-                             "framework.stage_split modules deals %u modules to %llu stages, one "
+                             "framework.stage_split modules assigns %u modules to %llu stages, one "
                              "of which would be a norm alone; write at most %u stages, or "
                              "layout.stage_layers",
                              (unsigned)(c->arch->layers + TY_LAYOUT_MODULES),
@@ -672,7 +672,7 @@ static int check_stages(const struct layout_check *c)
         if (given->item[i] == 0 && i > 0 && i + 1 < given->n) {
             return ty_check_fail(c->section, "stage_layers", c->err,
                                  "stage %u has no layers; only the first (embedding) and the last "
-                                 "(head) do without: write at least 1, or auto",
+                                 "(head) may have none: write at least 1, or auto",
                                  (unsigned)i);
         }
     }

@@ -164,8 +164,8 @@ static int check_beside(const struct shapes *c)
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         if (rows[i].other) {
             return ty_check_fail(c->section, c->key, c->err,
-                                 "stages of different shape are not known beside %s; write %s, or "
-                                 "auto here",
+                                 "stages of different shape are not supported with %s; write %s, "
+                                 "or auto here",
                                  rows[i].what, rows[i].instead);
         }
     }

@@ -4,7 +4,7 @@
 #include "model/check.h"
 
 const struct ty_word ty_offload_words[] = {
-    {"none", TY_OFFLOAD_NONE, "everything lives on the GPU"},
+    {"none", TY_OFFLOAD_NONE, "everything stays on the GPU"},
     {"zero-offload", TY_OFFLOAD_ZERO_OFFLOAD,
      "optimizer and gradients on the host, ZeRO-2 (Ren et al. 2021)"},
     {"zero3-offload", TY_OFFLOAD_ZERO3_OFFLOAD, "parameters, too, ZeRO-3 (DeepSpeed)"},
@@ -69,7 +69,7 @@ static int check_zero(struct ty_layout *l, const struct ty_section *section, str
     const uint32_t needed = systems[l->offload].zero, most = l->framework.zero_in_pipeline;
     if (needed > most && l->pipeline > 1) {
         return ty_check_fail(section, "offload", err,
-                             "%s is made of ZeRO-%u, and with a pipeline (layout.pipeline is %u) "
+                             "%s implies ZeRO-%u, and with a pipeline (layout.pipeline is %u) "
                              "framework %s goes up to %u (framework.zero_in_pipeline); write a "
                              "layout.pipeline of 1, or none",
                              ty_offload_words[l->offload].name, (unsigned)needed,
@@ -83,7 +83,7 @@ static int check_zero(struct ty_layout *l, const struct ty_section *section, str
         return 0;
     }
     return ty_check_fail(section, "zero", err,
-                         "%u, and layout.offload %s is made of ZeRO-%u; write %u, or leave the key "
+                         "%u, and layout.offload %s implies ZeRO-%u; write %u, or leave the key "
                          "out",
                          (unsigned)l->zero, ty_offload_words[l->offload].name, (unsigned)needed,
                          (unsigned)needed);
@@ -104,7 +104,7 @@ static int check_parameters(const struct ty_layout *l, const struct ty_section *
     }
     if (h->optimizer == TY_HOME_GPU) {
         return ty_check_fail(section, "offload_parameters", err,
-                             "%s, and the optimizer that updates them lives on the GPU; write "
+                             "%s, and the optimizer that updates them is on the GPU; write "
                              "layout.offload_optimizer cpu or nvme, or gpu",
                              word(h->parameters));
     }
@@ -124,7 +124,7 @@ static int check_delay(const struct ty_layout *l, const struct ty_section *secti
                        struct ty_err *err)
 {
     const struct ty_homes *h = &l->home;
-    const char *why = h->optimizer == TY_HOME_GPU ? "the optimizer lives on the GPU"
+    const char *why = h->optimizer == TY_HOME_GPU ? "the optimizer is on the GPU"
                       : l->zero == 3              ? "ZeRO-3 keeps no parameters for a step"
                       : l->offload_share < 1      ? "a part of the update runs on the GPU"
                                                   : NULL;
@@ -151,8 +151,8 @@ static int check_gemini(const struct ty_layout *l, const struct ty_section *sect
         if (home[i] != TY_HOME_AUTO) {
             rc = ty_check_first(
                 rc, ty_check_fail(section, key[i], err,
-                                  "%s, and layout.offload gemini finds out what lives where; write "
-                                  "auto, or another system",
+                                  "%s, and layout.offload gemini decides this itself; write auto, "
+                                  "or another system",
                                   word(home[i])));
         }
     }

@@ -31,27 +31,27 @@ extern const struct ty_word ty_offload_words[], ty_home_words[], ty_stash_words[
 /* The keys of the layout: rows of ty_layout_fields. ROW: as there. */
 #define TY_OFFLOAD_ROWS(ROW)                                                                       \
     ROW(offload, WORD, .late = true, .words = ty_offload_words, .fallback = "none",                \
-        .doc = "a system that keeps states beside the GPU: what the next two keys are where "      \
-               "they are auto, and layout.zero where it is not given"),                            \
+        .doc = "an offload system: it sets the next two keys where they are auto, and "            \
+               "layout.zero where it is not given"),                                               \
         ROW(offload_optimizer, WORD, .late = true, .words = ty_home_words, .fallback = "auto",     \
-            .doc = "where the optimizer's state and its gradients live, and the update runs"),     \
+            .doc = "where the optimizer's state and gradients are kept and the update runs"),      \
         ROW(offload_parameters, WORD, .late = true, .words = ty_home_words, .fallback = "auto",    \
-            .doc = "where 16-bit parameters live between uses"),                                   \
+            .doc = "where 16-bit parameters are kept between uses"),                               \
         ROW(offload_activations, WORD, .late = true, .words = ty_stash_words, .fallback = "gpu",   \
-            .doc = "where what a forward keeps waits for its backward"),                           \
+            .doc = "where activations are kept for the backward pass"),                            \
         ROW(offload_share, QUANTITY, .late = true, .dim = TY_DIM_RATIO, .max = 1,                  \
             .fallback = "100 %",                                                                   \
-            .doc = "of the optimizer that does not live on the GPU (Twin-Flow, ZeRO-Offload++)"),  \
+            .doc = "share of the optimizer not on the GPU (Twin-Flow, ZeRO-Offload++)"),           \
         ROW(offload_depth, UINT, .late = true, .min = 1, .max = 1 + TY_PREFETCH_MAX,               \
             .fallback = "3",                                                                       \
-            .doc = "units of a model on their way to the GPU or at work there; 1: nothing "        \
-                   "overlaps"),                                                                    \
+            .doc = "units of a model on their way to the GPU or in use there; 1: no "              \
+                   "overlap"),                                                                     \
         ROW(offload_delay, BOOL, .late = true, .fallback = "false",                                \
             .doc = "the update runs beside the next step, whose parameters are one step old "      \
                    "(ZeRO-Offload's delayed parameter update)"),                                   \
         ROW(offload_room, QUANTITY, .late = true, .dim = TY_DIM_RATIO, .max = 1,                   \
             .fallback = "90 %",                                                                    \
-            .doc = "of a GPU's memory that gemini fills (Colossal-AI's steady_cuda_cap_ratio)")
+            .doc = "share of a GPU that gemini fills (Colossal-AI's steady_cuda_cap_ratio)")
 
 /* Derives where things live, and layout.zero where it was not given and a preset needs more of it;
  * checks that they can. `frozen`: some weights are not trained. */

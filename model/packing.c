@@ -12,9 +12,9 @@
 #include "sim/base/units.h"
 
 const struct ty_word ty_packing_words[] = {
-    {"first_fit", TY_PACKING_FIRST_FIT, "a document goes to the first sequence with room"},
+    {"first_fit", TY_PACKING_FIRST_FIT, "a document goes to the first sequence where it fits"},
     {"balanced", TY_PACKING_BALANCED,
-     "documents and sequences are dealt so that attention costs all ranks as much"},
+     "documents and sequences are assigned so that attention costs all ranks the same"},
     {NULL, 0, NULL},
 };
 

@@ -13,8 +13,8 @@ const struct ty_word ty_dtype_words[] = {
     {"bf16", TY_DTYPE_BF16, "bfloat16, 8 bits of exponent"},
     {"fp16", TY_DTYPE_FP16, "IEEE half precision"},
     {"fp32", TY_DTYPE_FP32, "IEEE single precision, without TF32"},
-    {"fp8", TY_DTYPE_FP8, "8-bit products, Hopper and later"},
-    {"nvfp4", TY_DTYPE_NVFP4, "4-bit products with a scale for 16 elements, Blackwell and later"},
+    {"fp8", TY_DTYPE_FP8, "8-bit GEMMs, Hopper and later"},
+    {"nvfp4", TY_DTYPE_NVFP4, "4-bit GEMMs with a scale for 16 elements, Blackwell and later"},
     {NULL, 0, NULL},
 };
 
@@ -83,42 +83,41 @@ const struct ty_field ty_cluster_fields[] = {
     ROW_AT("sms", gpu.sms, UINT, .min = 1, .max = 10000, .fallback = "128",
            .doc = "streaming multiprocessors of a GPU"),
     SHARE(gemm_efficiency, gpu.gemm_efficiency, "0.72",
-          "share of the peak a large matrix product reaches"),
+          "share of the peak that a large GEMM reaches"),
     OPTIONAL(fp8_efficiency, gpu.fp8_efficiency, RATIO, 0.001, 1, "auto",
-             "the same of products in fp8; auto: gemm_efficiency"),
+             "the same for fp8 GEMMs; auto: gemm_efficiency"),
     OPTIONAL(fp4_efficiency, gpu.fp4_efficiency, RATIO, 0.001, 1, "auto",
-             "the same of products in NVFP4; auto: gemm_efficiency"),
+             "the same for NVFP4 GEMMs; auto: gemm_efficiency"),
     FACTOR(mxfp8_speed, gpu.mxfp8_speed, 2, "1",
-           "rate of products in fp8 with a scale for 32 elements (framework.fp8_recipe mxfp8) over "
-           "that with one a tensor"),
+           "rate of fp8 GEMMs with a scale for 32 elements (framework.fp8_recipe mxfp8), over that "
+           "with one scale a tensor"),
     FACTOR(fp8_attention, gpu.fp8_attention, 4, "1.2",
-           "rate of flash attention whose operands are fp8 (framework.fp8_attention) over that of "
-           "16 bit (guess 15 %)"),
+           "rate of flash attention with fp8 operands (framework.fp8_attention) over that of 16 "
+           "bit (guess 15 %)"),
     ROW_AT("fp8_reads_both", gpu.fp8_reads_both, BOOL, .fallback = "false",
-           .doc = "whether products in fp8 read operands along rows of memory and along columns; "
-                  "false: weight gradients need transposed copies. Blocks with scales need a copy "
-                  "for either"),
-    LATENCY(gemm_overhead, gpu.gemm_overhead, "8 us", "fixed time of a matrix product, s"),
+           .doc = "whether fp8 GEMMs read operands along rows and along columns of memory; false: "
+                  "weight gradients need transposed copies. Blocks with scales need a copy in "
+                  "either case"),
+    LATENCY(gemm_overhead, gpu.gemm_overhead, "8 us", "fixed time of a GEMM, s"),
     VALUE(gemm_ramp, gpu.gemm_ramp, COUNT, 0, 10000, "0",
-          "length by which the inner dimension of a matrix product counts longer: filling and "
-          "draining its tiles"),
+          "added length of the inner dimension of a GEMM: filling and draining its tiles"),
     VALUE(gemm_wave, gpu.gemm_wave, RATIO, 0, 1, "0",
           "weight of wave quantisation: 0 smooth, 1 whole waves of tiles"),
     VALUE(gemm_load, gpu.gemm_load, COUNT, 0, 1000, "0",
-          "with waves: time to load an operand of a tile, in multiply-adds, which is what smaller "
-          "tiles cost; 0: all tiles are large"),
+          "with waves: time to load an operand of a tile, in multiply-adds, which smaller tiles "
+          "pay more often; 0: all tiles are large"),
     VALUE(
         fp8_ramp, gpu.fp8_ramp, COUNT, 0, 10000, "700",
-        "gemm_ramp of products in fp8, which take half the time for the same depth and as long to "
-        "store their results"),
+        "gemm_ramp of fp8 GEMMs, which take half the time for the same depth but as long to store "
+        "their results"),
     FACTOR(wgrad_slowdown, gpu.wgrad_slowdown, 10, "1.05",
-           "factor on the time of weight-gradient products"),
+           "factor on the time of weight-gradient GEMMs"),
     VALUE(wgrad_result, gpu.wgrad_result, RATIO, 0, 2, "1",
-          "of weight gradients of experts, many small products: the part of the time that adding "
-          "them to those of earlier micro-batches takes which the products do not hide"),
+          "weight gradients of experts, many small GEMMs: the part of the time to add them to "
+          "those of earlier micro-batches that the GEMMs do not hide"),
     VALUE(gemm_sustained, gpu.gemm_sustained, RATIO, 0.1, 1, "1",
-          "rate of matrix products among the kernels of a step over that of one timed alone: what "
-          "the power limit of a GPU may take"),
+          "rate of GEMMs within a step, over that of a GEMM timed alone: the effect of the GPU's "
+          "power limit"),
     RATE(flash1_rate, FLASH1,
          "limit for long sequences of FlashAttention 1, forward and backward, causal, FLOP/s; "
          "auto: 0.2 of the 16-bit peak (guess 25 %)"),
@@ -146,7 +145,8 @@ const struct ty_field ty_cluster_fields[] = {
     SHARE(optimizer_efficiency, gpu.optimizer_efficiency, "0.8",
           "share of memory_bandwidth in an optimizer step (guess 15 %)"),
     FACTOR(derate, gpu.derate, 10, "1.1",
-           "factor on every compute time: training stacks against kernel benchmarks (guess 10 %)"),
+           "factor on every compute time: training frameworks against kernel benchmarks (guess 10 "
+           "%)"),
 
     FACTOR(
         collective_derate, collectives.derate, 10, "1",
@@ -175,7 +175,9 @@ const struct ty_field ty_cluster_fields[] = {
         nvls_tree_latency, nvls.tree_latency, "420 us",
         "fixed time of an all-reduce in the NVSwitches of several nodes, s (4 nodes of B200 with "
         "EFA: 418 us)"),
-    COUNT(nvls_min_ranks, nvls.min_ranks, 2, 1024, "5", "smallest group that sums in the NVSwitch"),
+    COUNT(nvls_min_ranks, nvls.min_ranks, 2, 1024, "5",
+          "smallest group that reduces in the "
+          "NVSwitch"),
     LATENCY(nvlink_latency, nvlink.latency, "38 us",
             "fixed time of an all-reduce inside a node, s"),
     LATENCY(nvlink_latency_per_rank, nvlink.latency_per_rank, "6 us", "and its time per rank, s"),
@@ -230,8 +232,8 @@ const struct ty_field ty_cluster_fields[] = {
             "fixed time of a message between nodes, s (guess 30 %)"),
     OPTIONAL(
         sharp_efficiency, sharp.efficiency, RATIO, 0.001, 2, "none",
-        "bus bandwidth per NIC of an all-reduce in the switches between nodes (SHARP), as "
-        "share of nic_bandwidth: 1.2 on NDR (480 GB/s over 8 NICs); none: switches do not add"),
+        "bus bandwidth per NIC of an all-reduce in the switches between nodes (SHARP), as share of "
+        "nic_bandwidth: 1.2 on NDR (480 GB/s over 8 NICs); none: no in-network reduction"),
     LATENCY(sharp_latency, sharp.latency, "31 us",
             "fixed time of such an all-reduce between nodes, s (NCCL tuning)"),
     VALUE(phase_overlap, collectives.phase_overlap, RATIO, 0, 1, "0.7",
@@ -243,11 +245,11 @@ const struct ty_field ty_cluster_fields[] = {
     VALUE(net_overlap_slowdown, net.overlap_slowdown, RATIO, 0, 0.9, "10 %",
           "the same beside a collective between nodes (guess: fewer channels)"),
     SHARE(exchange_efficiency, collectives.exchange_efficiency, "0.9",
-          "share of what an all-to-all between nodes reaches that a dispatch or a combine with one "
-          "copy a node does (43 of 48 GB/s a NIC: DeepEP on H800, HybridEP on H100)"),
+          "rate of a dispatch or combine with one copy a node, over that of an all-to-all between "
+          "nodes (43 of 48 GB/s a NIC: DeepEP on H800, HybridEP on H100)"),
     VALUE(exchange_overlap_slowdown, collectives.exchange_slowdown, RATIO, 0, 0.9, "35 %",
-          "share of its speed that a dispatch or a combine loses while computation runs beside it "
-          "all along (DeepSeek-V3's published trace: 565 MB in 20.1 ms, 28 of 43 GB/s a NIC)"),
+          "share of its speed that a dispatch or combine loses while computation runs beside it "
+          "(DeepSeek-V3's published trace: 565 MB in 20.1 ms, 28 of 43 GB/s a NIC)"),
     ROW_AT("collectives", collectives.algorithm, WORD, .inner = "algorithm",
            .words = ty_coll_algorithm_words, .fallback = "auto",
            .doc = "algorithm of collectives, where it applies"),
@@ -289,17 +291,17 @@ const struct ty_field ty_cluster_fields[] = {
     VALUE(host.link, host.link, BYTES_PER_S, 1e6, 1e14, "25 GB/s",
           "bandwidth between a GPU and that memory, each way, B/s (PCIe 4.0 x16)"),
     VALUE(host.both_ways, host.both_ways, COUNT, 1, 2, "1.8",
-          "what such a link carries both ways at once, in bandwidths of one way (guess 10 %: "
-          "acknowledgements and requests go against the data)"),
+          "what such a link carries in both directions at once, in bandwidths of one direction "
+          "(guess 10 %: acknowledgements and requests go against the data)"),
     ROW_AT("host.gpus_per_link", host.gpus_per_link, UINT, .min = 1, .max = 1024, .fallback = "1",
            .doc = "GPUs that share it"),
     ROW_AT("nvme", nvme.capacity, QUANTITY, .inner = "capacity", .dim = TY_DIM_BYTES, .min = 1e6,
            .max = 1e18, .fallback = "none", .blank = "none",
-           .doc = "room on the drives of a node, bytes"),
+           .doc = "NVMe capacity of a node, bytes"),
     VALUE(nvme.read, nvme.read, BYTES_PER_S, 1e6, 1e14, "25 GB/s",
-          "what all drives of a node read, B/s (guess: 8 of 3.2 GB/s)"),
+          "read bandwidth of all NVMe of a node, B/s (guess: 8 of 3.2 GB/s)"),
     VALUE(nvme.write, nvme.write, BYTES_PER_S, 1e6, 1e14, "15 GB/s",
-          "what they write, B/s (guess: 8 of 1.9 GB/s)"),
+          "write bandwidth of all NVMe of a node, B/s (guess: 8 of 1.9 GB/s)"),
     ROW_AT("node_power", node_power, QUANTITY, .dim = TY_DIM_WATTS, .min = 1, .max = 1e6,
            .fallback = "none", .blank = "none", .aside = true,
            .doc = "most that a node may draw by its data sheet, W; none: no energy is reported"),

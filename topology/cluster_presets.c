@@ -37,7 +37,7 @@
     "net_tree_step: 50 us             # AWS: 164 us below 1 KiB, all of it latency\n"              \
     "net_rendezvous: 29 us            # AWS: 400 us from 1 MiB up\n"                               \
     "net_ll: false                    # aws-ofi-nccl: the order of bytes is not kept on p4\n"      \
-    "nic_efficiency: 0.96             # S62129; AWS: 42 GB/s of 4 cards at 2 GiB\n"
+    "nic_efficiency: 0.96             # S62129; AWS: 42 GB/s of 4 NICs at 2 GiB\n"
 #define EFA_2                                                                                      \
     "net_step: 38 us                  # guess 30 %: as trees\n"                                    \
     "net_tree_step: 38 us             # AWS: 169 us at 4 MiB\n"                                    \
@@ -59,7 +59,7 @@
     "net_eager: 32 KiB                # ALCF: the time jumps above 128 KiB a rank and 4 "          \
     "channels\n"                                                                                   \
     "net_all_to_all_efficiency: 0.6   # ALCF: 19 to 21 GB/s a node\n"                              \
-    "nic_efficiency: 0.72             # ALCF: 36 GB/s of two cards\n"
+    "nic_efficiency: 0.72             # ALCF: 36 GB/s of two NICs\n"
 
 static const char dgx1_v100[] = NCCL_STEPS INFINIBAND
     "gpu: v100-sxm2-32g\n"
@@ -106,7 +106,7 @@ static const char dgx2_v100[] = NCCL_STEPS INFINIBAND
     "each\n"
     "nvme: {capacity: 28 TB,          # slides of ZeRO-Infinity\n"
     "  read: 28 GB/s,                 # the same: 1.75 GB/s a GPU\n"
-    "  write: 24 GB/s}                # guess 30 %: as a drive that DeepNVMe was timed on\n";
+    "  write: 24 GB/s}                # guess 30 %: as an SSD timed by DeepNVMe\n";
 
 #define A100_LINKS                                                                                 \
     NCCL_STEPS                                                                                     \
@@ -141,11 +141,11 @@ static const char dgx2_v100[] = NCCL_STEPS INFINIBAND
     "  gpus_per_link: 2}              # DGX A100 system architecture: two below each switch\n"     \
     "nvme: {" drives
 #define A100_DRIVES_40                                                                             \
-    "capacity: 15.4 TB,        # NVIDIA DGX A100 data sheet: four drives\n"                        \
+    "capacity: 15.4 TB,        # NVIDIA DGX A100 data sheet: four SSDs\n"                          \
     "  read: 14 GB/s,                 # guess 30 %: 3.5 GB/s each\n"                               \
     "  write: 8 GB/s}                 # guess 30 %: 2 GB/s each\n"
 #define A100_DRIVES_80                                                                             \
-    "capacity: 30.7 TB,        # NVIDIA DGX A100 data sheet: eight drives\n"                       \
+    "capacity: 30.7 TB,        # NVIDIA DGX A100 data sheet: eight SSDs\n"                         \
     "  read: 28 GB/s,                 # guess 30 %: 3.5 GB/s each\n"                               \
     "  write: 16 GB/s}                # guess 30 %: 2 GB/s each\n"
 
@@ -158,7 +158,7 @@ static const char dgx_a100_80[] =
     A100_LINKS                                                                                     \
     EFA_1                                                                                          \
     "gpus_per_node: 8                 # AWS: EC2 P4 instances\n"                                   \
-    "two_node_tree: true              # AWS: 78 GB/s of bus bandwidth on 48 GB/s of cards\n"       \
+    "two_node_tree: true              # AWS: 78 GB/s of bus bandwidth on 48 GB/s of NICs\n"        \
     "nics_per_node: 4                 # AWS: EC2 P4 instances, 400 Gb/s a node\n"                  \
     "nic_bandwidth: 100 Gb/s          # AWS, as above\n"                                           \
     "net_ring_factor: 1.4             # NCCL: Ampere and later\n"
@@ -171,7 +171,7 @@ static const char polaris[] =
     "gpus_per_node: 4                 # ALCF: Polaris, without NVSwitch\n"
     "nics_per_node: 2                 # ALCF: Polaris\n"
     "nic_bandwidth: 200 Gb/s          # ALCF: Polaris, Slingshot 11\n"
-    "two_node_tree: false             # ALCF: 36 GB/s of bus bandwidth on as many of cards\n"
+    "two_node_tree: false             # ALCF: 36 GB/s of bus bandwidth on as many of NICs\n"
     "net_ring_factor: 1               # ALCF: all-reduces take twice all-gathers\n";
 
 #define HOPPER                                                                                     \

@@ -17,7 +17,7 @@
 #include <string.h>
 
 const struct ty_word ty_axis_words[] = {
-    {"tensor", TY_AXIS_TENSOR, "ranks that share every matrix product"},
+    {"tensor", TY_AXIS_TENSOR, "ranks that share every GEMM"},
     {"context", TY_AXIS_CONTEXT, "ranks that share a sequence"},
     {"data", TY_AXIS_DATA, "replicas of the model that share a batch"},
     {"pipeline", TY_AXIS_PIPELINE, "ranks that hold successive layers"},

@@ -24,9 +24,9 @@ struct inner {
     const char *gate, *up, *silu, *product, *activation;
 };
 static const struct inner of_experts = {"experts' gate", "experts' up", "experts' silu(gate)",
-                                        "experts' product", "experts' activation"};
+                                        "experts' gated output", "experts' activation"};
 static const struct inner of_shared = {"shared gate", "shared up", "shared silu(gate)",
-                                       "shared product", "shared activation"};
+                                       "shared gated output", "shared activation"};
 
 static bool is_gated(const struct ty_arch *arch)
 {

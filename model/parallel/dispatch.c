@@ -225,8 +225,8 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
     }
     if (f->dispatch_dtype == TY_DISPATCH_FP8 && arch->dtype != TY_DTYPE_FP8) {
         return ty_check_fail(section, "expert", err,
-                             "%u: framework.dispatch_dtype fp8 sends what products in fp8 read, "
-                             "and model.dtype is another; write model there",
+                             "%u: framework.dispatch_dtype fp8 sends the inputs of fp8 GEMMs, and "
+                             "model.dtype is another; write model there",
                              (unsigned)layout->expert);
     }
     if (f->shared_overlap && layout->expert > 1 && arch->shared_ffn > 0 &&

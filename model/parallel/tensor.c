@@ -154,8 +154,8 @@ static int check_model(const struct ty_layout *layout, const struct ty_section *
         {arch->head_bias, "a bias of the output matrix (model.head_bias)"},
         {arch->frozen != 0, "frozen weights (model.frozen, model.lora)"},
         {arch->mtp > 0, "modules for further tokens (model.mtp)"},
-        {ty_dtype_is_narrow(arch->dtype), "products in fp8 or nvfp4 (model.dtype)"},
-        {layout->framework.expert_overlap, "passes over each other (framework.expert_overlap)"},
+        {ty_dtype_is_narrow(arch->dtype), "GEMMs in fp8 or nvfp4 (model.dtype)"},
+        {layout->framework.expert_overlap, "overlapped passes (framework.expert_overlap)"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         if (rows[i].there) {
@@ -335,8 +335,8 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
         return arch->block == TY_BLOCK_PARALLEL && t > 1
                    ? ty_check_fail(
                          section, "tensor_scheme", err,
-                         "%s: known of layers whose blocks follow each other; write 1d, or "
-                         "model.block: serial",
+                         "%s: supported only for layers whose blocks follow each other; write 1d, "
+                         "or model.block: serial",
                          ty_scheme_words[layout->tensor_scheme].name)
                    : mesh_check(layout, section, arch, gpus, err);
     }

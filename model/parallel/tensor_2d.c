@@ -54,7 +54,7 @@ static void broadcasts(const struct ty_block_maker *b, struct ty_unit_op *op, ui
     op->steps.sum[TY_DGRAD] = move(TY_GROUP_ROW, TY_COLL_REDUCE, has.x);
     op->steps.block[TY_WGRAD][0] = x;
     op->steps.sum[TY_WGRAD] = move(TY_GROUP_COLUMN, TY_COLL_REDUCE, has.w);
-    ty_block_need_most(b, op->part, "two blocks of a product's operands", 2 * (has.x + has.w));
+    ty_block_need_most(b, op->part, "two blocks of a GEMM's operands", 2 * (has.x + has.w));
 }
 
 /* One product of all blocks. */
@@ -71,7 +71,7 @@ static void gathers(const struct ty_block_maker *b, struct ty_unit_op *op, uint3
     x.coll = TY_COLL_REDUCE_SCATTER;
     ty_block_comm(op, TY_AFTER_DGRAD, &x, 1);
     ty_block_grad(op, move(TY_GROUP_COLUMN, TY_COLL_REDUCE_SCATTER, q * has.w));
-    ty_block_need_most(b, op->part, "gathered operands of a product", q * (has.x + has.w));
+    ty_block_need_most(b, op->part, "gathered operands of a GEMM", q * (has.x + has.w));
 }
 
 /* All columns of the output matrix, of which a rank has some rows. */

@@ -39,7 +39,7 @@ static void again(const struct ty_block_maker *b, struct ty_unit_op *op, const s
 {
     ty_block_comm(op, TY_BEFORE_DGRAD, w, 1);
     ty_block_comm(op, TY_BEFORE_WGRAD, x, 1);
-    ty_block_need_most(b, op->part, "gathered operands of a product", x->bytes + w->bytes);
+    ty_block_need_most(b, op->part, "gathered operands of a GEMM", x->bytes + w->bytes);
 }
 
 static void product(const struct ty_block_maker *b, struct ty_unit_op *op, uint32_t q)
@@ -62,7 +62,7 @@ static void product(const struct ty_block_maker *b, struct ty_unit_op *op, uint3
     ty_block_comm(op, TY_BEFORE_DGRAD, &grads, 1);
     ty_block_comm(op, TY_AFTER_DGRAD, &back, 1);
     ty_block_grad(op, move(TY_GROUP_WEIGHT, TY_COLL_REDUCE_SCATTER, w));
-    ty_block_need_most(b, op->part, "gathered gradient of a product", y);
+    ty_block_need_most(b, op->part, "gathered gradient of a GEMM", y);
     if (b->layout->keep_gathered) {
         keep(b, op, inputs.bytes, w, q);
     } else {

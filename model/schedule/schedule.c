@@ -43,7 +43,7 @@ const struct ty_field ty_sched_fields[] = {
     ROW(file, STRING, .blank = "none", .fallback = "none",
         .doc =
             "a schedule of your own, as slots text or PyTorch CSV, in place of a name: the path of "
-            "a file, or all of it behind a \"|\"; none: the schedule of schedule.name"),
+            "a file, or its text after a \"|\"; none: the schedule of schedule.name"),
     AUTO(chunks, 64,
          "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs, 2 where "
          "it takes any number"),
@@ -56,14 +56,14 @@ const struct ty_field ty_sched_fields[] = {
         .doc = "all ranks wait for the global gradient norm before they update their weights"),
     ROW(overlap_cost, QUANTITY, .dim = TY_DIM_RATIO, .min = 0.01, .max = 10, .fallback = "100 %",
         .doc =
-            "time of layers in a slot in which a forward and a backward overlap, as share of what "
-            "they take alone"),
+            "time of layers in a slot where a forward and a backward pass overlap, as a share of "
+            "their time alone"),
     ROW(times, STRING, .aside = true, .late = true, .blank = "none", .fallback = "none",
-        .doc = "of passes and messages where \"trainyard schedule\" draws this file, in units: "
-               "F=1,B=2,I=1,W=1,C=0; a step has the model's"),
+        .doc = "times of passes and messages in \"trainyard schedule\" of this file, in units: "
+               "F=1,B=2,I=1,W=1,C=0; a step takes those of the model"),
     ROW(stages, STRING, .aside = true, .late = true, .blank = "none", .fallback = "none",
-        .doc = "of each virtual stage how many times as long it takes in that drawing: 1,1,1.5,1; "
-               "a step has the model's"),
+        .doc = "factor on the time of each virtual stage in that drawing: 1,1,1.5,1; a step takes "
+               "the times of the model"),
 };
 const uint32_t ty_n_sched_fields = TY_COUNT(ty_sched_fields);
 

@@ -111,7 +111,7 @@ static int cal_keys(struct ty_calibration *c)
 static const char *unfit(const struct ty_cal_key *key)
 {
     if (key->start <= 0) {
-        return "starts at nothing, and a factor on nothing is nothing; give it a value with --set";
+        return "starts at 0, and a factor on 0 stays 0; set a value with --set";
     }
     return NULL;
 }
@@ -288,7 +288,7 @@ char *ty_cal_remark(const struct ty_calibration *c, uint32_t k, char *buf, size_
     buf[0] = '\0';
     if (c->fit.at_low[k] || c->fit.at_high[k]) {
         const double at = c->fit.at_low[k] ? low_of(key) : high_of(key);
-        snprintf(buf, size, "at its %s bound (%s): means nothing",
+        snprintf(buf, size, "at its %s bound (%s): not meaningful",
                  c->fit.at_low[k] ? "lower" : "upper",
                  ty_quantity_format(at, key->field->dim, bound, sizeof(bound)));
     } else if (c->fit.data_error[k] > ty_cal_limit(c, k)) {
@@ -519,7 +519,7 @@ static int check_options(const struct ty_calibrate_options *o, struct ty_err *er
     }
     if (o->rows != NULL && o->measured == NULL) {
         return ty_fail(err, TY_EUSAGE,
-                       "--rows needs --measured COLUMN: the one that says how long steps took");
+                       "--rows needs --measured COLUMN: the column of measured step times");
     }
     if (o->rows == NULL && (o->measured != NULL || o->group != NULL)) {
         return ty_fail(err, TY_EUSAGE,

@@ -51,9 +51,7 @@ static void put_head(const struct ty_calibration *c, struct ty_text *t)
         ty_text_add(t, "; nothing was left out\n");
     }
     if (c->unused != NULL) {
-        ty_text_add(t,
-                    "# %s of the run file: set aside for the fit; in runs what they measured still "
-                    "counts\n",
+        ty_text_add(t, "# %s of the run file: not used in the fit; runs still use them\n",
                     c->unused);
     }
     ty_text_add(t, "# trainyard run FILE --with this file\n");
@@ -188,7 +186,7 @@ static void put_rows(const struct ty_calibration *c, struct ty_text *t)
                     (unsigned)(c->n_failed - c->n_shown));
     }
     if (c->unused != NULL) {
-        ty_text_add(t, "%s of the run file: set aside here, as the model itself is fitted\n",
+        ty_text_add(t, "%s of the run file: not used here, since the model itself is fitted\n",
                     c->unused);
     }
 }
@@ -230,7 +228,10 @@ static void put_own_priors(const struct ty_calibration *c, struct ty_text *t)
     bool any = false;
     for (uint32_t k = 0; k < c->n_keys; k++) {
         if (c->key[k].prior > 0) {
-            ty_text_add(t, "%s %s %.3g %%", any ? "," : "  but, as is stated of them,",
+            ty_text_add(t, "%s %s %.3g %%",
+                        any ? ","
+                            : "  but, as the run file or a preset "
+                              "states,",
                         c->key[k].name, 100 * c->key[k].prior);
             any = true;
         }
@@ -258,7 +259,9 @@ static void put_rules(const struct ty_calibration *c, struct ty_text *t)
     if (unknown) {
         ty_text_add(t, "not identified: the data alone leave an error above %s%s\n",
                     c->options->prior > 0 ? "that prior, or 50 %" : "50 %",
-                    c->options->prior > 0 ? "; its value is as much the prior's as theirs" : "");
+                    c->options->prior > 0 ? "; the prior decides as much of its value as the "
+                                            "data"
+                                          : "");
     }
     if (!c->fit.converged) {
         ty_text_add(t, "the search stopped after %u steps without settling\n",
@@ -270,7 +273,7 @@ static void put_unidentified(const struct ty_calibration *c, struct ty_text *t)
 {
     for (uint32_t i = 0; i < c->n_unidentified; i++) {
         ty_text_add(t, "%s%s",
-                    i == 0 ? "left as they are, not identified by these data:\n  " : ", ",
+                    i == 0 ? "unchanged, since these data do not identify them:\n  " : ", ",
                     c->unidentified[i]);
     }
     ty_text_add(t, c->n_unidentified > 0 ? "\n" : "");
@@ -283,7 +286,7 @@ static void put_demands(const struct ty_calibration *c, struct ty_text *t)
     for (uint32_t i = 0; i < c->n_others; i++) {
         if (c->demand[i].told) {
             ty_text_add(t, any ? ""
-                               : "\nnot fitted, though what the fit leaves asks for it: without, "
+                               : "\nnot fitted, although the residuals ask for it: without it, "
                                  "fitted values may be off\n");
             ty_text_add(t, "  %s", c->other[i].name);
             ty_text_pad(t, 34);
@@ -295,8 +298,8 @@ static void put_demands(const struct ty_calibration *c, struct ty_text *t)
         return;
     }
     ty_text_add(t,
-                "  what is left would fall from %.2g %% to about %.2g %%; of calibrations that "
-                "lack no key %.0f %%\n  say so; fit together: --fit ",
+                "  it would cut the residual from %.2g %% to about %.2g %%; of calibrations that "
+                "lack no key %.0f %%\n  report this; fit together: --fit ",
                 100 * c->left[0], 100 * c->left[1], 100 * TY_CAL_ALARMS);
     for (uint32_t k = 0; k < c->n_keys; k++) {
         ty_text_add(t, "%s%s", k > 0 ? "," : "", c->key[k].name);
@@ -317,7 +320,7 @@ static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
             const double r = c->fit.correlation[a][b];
             if (fabs(r) > TY_CAL_ALIKE) {
                 ty_text_add(t, any ? ""
-                                   : "\nstrongly correlated: these rows tell only the two "
+                                   : "\nstrongly correlated: these rows determine only the two "
                                      "together\n");
                 ty_text_add(t, "  %s, %s", c->key[a].name, c->key[b].name);
                 ty_text_pad(t, 69);
@@ -382,7 +385,7 @@ static void put_scatter(const struct ty_calibration *c, struct ty_text *t)
     ty_text_add(t, "\nno key explains a scatter of %.3g %% of each %s",
                 100 * fmin(s->each, TY_ERROR_MAX), c->source->one);
     if (isnan(s->shared)) {
-        ty_text_add(t, "; what those of a group share cannot be told\n");
+        ty_text_add(t, "; the part that a group shares cannot be estimated\n");
         return;
     }
     ty_text_add(t, " by itself, %.3g %% that a group shares (%s)\n",

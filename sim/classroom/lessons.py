@@ -28,7 +28,8 @@ EXERCISE = re.compile(r"""^\*\*\d\.\*\* (.+)
 
 
 def gathered(text):
-    """A lesson whose exercises are blocks of "key: value"."""
+    """A lesson whose exercises are blocks of "key: value", without comments."""
+    text = re.sub(r"\n?<!--.*?-->\n", "", text, flags=re.S)
     return EXERCISE.sub(
         lambda m: f"```exercise\nquestion: {m[1]}\nhint: {m[2]}\n{m[3]}worked: {m[4]}\n```", text)
 

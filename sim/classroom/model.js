@@ -155,7 +155,7 @@ class ModelRoom {
         make('div', {class: 'limit', style: `left: ${share(most)}`})),
       make('b', {class: over ? 'bad' : ''}, over ? `${gibibytes(peak)}, ${gibibytes(peak - most)} too many` : gibibytes(peak))];
     });
-    const what = table(`What fills stage ${m.largest.stage}, the fullest; ${gibibytes(m.capacity_bytes)} are usable on a GPU.`, ['what', 'GiB'],
+    const what = table(`Memory of stage ${m.largest.stage}, the fullest. A GPU has ${gibibytes(m.capacity_bytes)} to use.`, ['what', 'GiB'],
       m.largest.what.map(([name, bytes]) => [name, (bytes / 2 ** 30).toFixed(2)]));
     const remedies = make('div', {class: 'remedies'}, make('button', {type: 'button', click: () => this.remedies(remedies)}, 'What would fit?'));
     $('m-memory').replaceChildren(make('div', {class: 'memory'}, ...rows),

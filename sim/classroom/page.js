@@ -30,7 +30,7 @@ function showLive(state, place) {
 
 /* After every change of a room. */
 function changed(words) {
-  $('foot').textContent = `${words} trainyard ${page.version}, in this page; nothing is loaded from anywhere, nothing leaves it.`;
+  $('foot').textContent = `${words} trainyard ${page.version} runs inside this page. It loads nothing and sends nothing.`;
   if (page.room !== 'lessons') {
     address.keep(() => page.rooms[page.room].address(), tellLength);
   }
@@ -38,8 +38,8 @@ function changed(words) {
 
 function tellLength(whole) {
   $('long').hidden = whole;
-  $('long').textContent = whole ? '' : 'This order is too long for an address: no link has it, and the page opens again as it came. '
-    + 'Export saves it: as a run file with all that is set here, or as slots.';
+  $('long').textContent = whole ? '' : 'This order is too long for a link: the page opens without it. '
+    + 'Export saves it as a run file with all settings, or as slots.';
 }
 
 /* An address opens what it says; without one the page opens as it was made, however long that is. */

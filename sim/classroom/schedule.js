@@ -296,7 +296,7 @@ class ScheduleRoom {
   formula(lane) {
     const {formula} = lane, row = (name, text, value) => [make('span', {}, name), make('code', {}, text), make('b', {}, value)];
     const more = this.s.stages.length > 0 || Number(this.s.times.C) > 0;
-    const verdict = formula === null ? ['small', 'Nobody has published a closed form for this order; the simulation needs none.']
+    const verdict = formula === null ? ['small', 'No closed form is published for this order; the simulation needs none.']
       : formula.holds ? ['same', 'The simulation gives the same.']
         : ['differs', `The simulation takes ${number(Math.abs(lane.makespan - formula.value))} ${lane.makespan > formula.value ? 'more' : 'less'}${more ? ': the formula knows no message delays and no uneven stages.' : '.'}`];
     $('s-formula').replaceChildren(make('div', {class: 'formula'},

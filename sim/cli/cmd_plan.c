@@ -17,11 +17,11 @@ static int read_options(const struct cli_options *o, struct ty_plan_options *p)
         return 2;
     }
     if (o->resume && o->output == NULL) {
-        cli_say("trainyard plan: --resume: goes on with what is in a folder; name it with -o\n");
+        cli_say("trainyard plan: --resume continues the search in a folder; name it with -o\n");
         return 2;
     }
     if (o->merge && o->output == NULL) {
-        cli_say("trainyard plan: --merge: puts rows of shards together in a folder; name it with "
+        cli_say("trainyard plan: --merge combines the rows of shards in a folder; name it with "
                 "-o\n");
         return 2;
     }
@@ -106,8 +106,8 @@ static int check_emit(const struct cli_options *o)
         }
     }
     if (o->emit != NULL) {
-        cli_say("trainyard plan: --emit: there is no stack '%s' here; write one of megatron, "
-                "deepspeed, torchtitan, yaml\n",
+        cli_say("trainyard plan: --emit: unknown framework '%s'; write one of megatron, deepspeed, "
+                "torchtitan, yaml\n",
                 o->emit);
     }
     return o->emit != NULL ? 2 : 0;
@@ -169,7 +169,7 @@ static int plan_once(const struct cli_options *o)
     cli_progress_end(&progress);
     if (stopped && o->output != NULL && !o->quiet) {
         cli_say("interrupted; the rows that are finished are kept, and the same command with "
-                "--resume goes on from there\n");
+                "--resume continues there\n");
     }
     if (rc >= 0 && emits_words(o) && report[0] != '\0') { /* of a crew one has the layout */
         const int status = emit(o, report);

@@ -354,7 +354,7 @@ int cmd_run(const struct cli_options *o)
 int cmd_check(const struct cli_options *o)
 {
     if (o->show_config && o->traffic) {
-        cli_say("trainyard check: --show-config and --traffic are two answers; ask for one\n");
+        cli_say("trainyard check: --show-config and --traffic exclude each other; give one\n");
         return 2;
     }
     return plan_and(o, o->traffic ? ty_run_new : ty_run_outline, describe);

@@ -48,8 +48,7 @@ static int check_options(const struct cli_options *o, const char *format, bool s
     const bool many =
         format == NULL || svg || strcmp(format, "json") == 0 || strcmp(format, "html") == 0;
     if (o->compare != NULL && !many) {
-        cli_say("trainyard schedule: --compare draws tables and charts; of --format it has "
-                "svg, json and html%s%s\n",
+        cli_say("trainyard schedule: --compare has only the formats svg, json and html%s%s\n",
                 o->format == NULL ? ", so not what the name asks for: " : "",
                 o->format == NULL ? o->output : "");
         return 2;

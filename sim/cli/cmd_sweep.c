@@ -6,9 +6,7 @@
 #include "sim/cli/cli.h"
 
 #define INTERRUPTED                                                                                \
-    "interrupted; the rows that are finished are kept, and the same command with --resume goes "   \
-    "on "                                                                                          \
-    "from there\n"
+    "interrupted; finished rows are kept, and the same command with --resume continues\n"
 
 /* Whether every row has an error in place of an answer. */
 static bool is_in_vain(const struct ty_sweep_summary *s)

@@ -153,7 +153,7 @@ int cli_run_import(char **words)
 {
     const int status = cli_run_external("import", words, true);
     if (status < 0) {
-        cli_say("trainyard: trainyard-import, which reads and writes files of other stacks, is not "
+        cli_say("trainyard: trainyard-import, which reads and writes files of frameworks, is not "
                 "installed\n");
     }
     return status < 0 ? 3 : status;

@@ -37,10 +37,9 @@ static void print_usage(FILE *f, bool shared)
     }
     fprintf(f, "  %-9s %-15s %s\n\n", "help", "COMMAND", "options of a command");
     fprintf(f, shared
-                   ? "OUTPUT is where all ranks see it; a rank has one thread unless --jobs says "
-                     "otherwise; the\n"
-                     "output is that of trainyard, which has all other commands; see\n"
-                     "docs/guides/clusters.md\n"
+                   ? "OUTPUT must be on a file system that all ranks share. A rank has one thread "
+                     "unless --jobs sets more.\nThe output is that of trainyard, which has all "
+                     "other commands. See\ndocs/guides/clusters.md\n"
                    : "A first run:  trainyard init -o run.yaml, then trainyard run run.yaml; "
                      "examples are in\n"
                      "docs/examples, or share/doc/trainyard/examples where it is installed\n");

@@ -206,8 +206,8 @@ bool cli_overwrites_input(const char *path, const struct ty_config *config)
 void cli_say_unprinted(const struct cli_options *o, const char *target)
 {
     if (o->stats != NULL && o->output == NULL && strcmp(target, "null:") == 0 && !o->quiet) {
-        cli_say("the report is not printed: standard output has a trace; -o PATH puts it "
-                "elsewhere\n");
+        cli_say("the report is not printed: standard output has the trace; write the report to a "
+                "file with -o PATH\n");
     }
 }
 

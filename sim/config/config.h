@@ -23,14 +23,14 @@
     X(FABRIC, "fabric", "the network that joins the nodes")                                        \
     X(MODEL, "model", "the transformer")                                                           \
     X(LAYOUT, "layout", "how the model is laid over the GPUs")                                     \
-    X(FRAMEWORK, "framework", "what the training stack that runs it does")                         \
-    X(SCHEDULE, "schedule", "in which order pipeline stages work")                                 \
-    X(WORKLOAD, "workload", "a trace of others, in place of model, layout and schedule")           \
-    X(RUN, "run", "how the plan is executed")                                                      \
-    X(FLEET, "fleet", "the training of which a run is a step; nothing of it changes the step")     \
-    X(UNCERTAINTY, "uncertainty", "how far values may be off; nothing of it changes the step")     \
-    X(MEASURED, "measured", "what a log says of the same job; nothing of it changes the step")     \
-    X(OUTPUT, "output", "what is shown of it")
+    X(FRAMEWORK, "framework", "what the training framework does")                                  \
+    X(SCHEDULE, "schedule", "order of the work of pipeline stages")                                \
+    X(WORKLOAD, "workload", "an imported trace, in place of model, layout and schedule")           \
+    X(RUN, "run", "how the step is simulated")                                                     \
+    X(FLEET, "fleet", "the training around the step; none of it changes the step")                 \
+    X(UNCERTAINTY, "uncertainty", "uncertainty of values; none of it changes the step")            \
+    X(MEASURED, "measured", "measurements of the same job from a log; none changes the step")      \
+    X(OUTPUT, "output", "what reports and traces show")
 
 enum ty_section_index {
 #define X(id, name, doc) TY_SECTION_##id,

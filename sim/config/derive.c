@@ -46,8 +46,8 @@ static int refuse_sections(const struct ty_config *c, struct ty_err *err)
         for (uint32_t k = 0; k < s->n_fields; k++) {
             if (is_given(s, k)) {
                 rc = ty_fail_at(err, TY_EINPUT, &s->origins[k].at,
-                                "%s.%s: the trace that workload names has what ranks do; leave "
-                                "this out, or the section workload",
+                                "%s.%s: the trace of workload defines what ranks do; leave this "
+                                "out, or the section workload",
                                 s->name, s->fields[k].key);
             }
         }
@@ -353,7 +353,7 @@ static int check_unlike(const struct ty_config *c, struct ty_err *err)
     return !c->layout.unlike || what == NULL
                ? 0
                : ty_check_fail(section, key, err,
-                               "stages of different shape are not known beside %s; leave it out, "
+                               "stages of different shape are not supported with %s; leave it out, "
                                "or write auto here",
                                what);
 }

@@ -135,8 +135,8 @@ const struct ty_field ty_fleet_fields[] = {
         .fallback = "none", .example = "15.6e12",
         .doc = "of the whole training; none: its days and GPU-hours are not printed"),
     ROW(failures_per_1000_node_days, QUANTITY, .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "3.8",
-        .doc = "interruptions of nodes, in which a job's nodes stand in series (Llama 3: 419 in 54 "
-               "days of 2,048 nodes; Meta's RSC-1 6.5, RSC-2 2.34)"),
+        .doc = "interruptions of nodes, any of which stops the job (Llama 3: 419 in 54 days of "
+               "2,048 nodes; Meta's RSC-1 6.5, RSC-2 2.34)"),
     ROW(job_failures_per_day, QUANTITY, .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "0.3",
         .doc = "interruptions that do not grow with the job: software, storage, power (guess; "
                "about 2.2 in a cluster for research)"),
@@ -150,50 +150,50 @@ const struct ty_field ty_fleet_fields[] = {
                "exponential, of which alone the closed form is exact"),
     AT("checkpoint", checkpoint.every_s, QUANTITY, .inner = "every", .dim = TY_DIM_SECONDS,
        .min = 1e-3, .max = 1e8, .blank = "auto", .fallback = "auto",
-       .doc = "work between two checkpoints; auto: as is best by the closed form"),
+       .doc = "work between two checkpoints; auto: the optimum of the closed form"),
     AT("checkpoint.stall", checkpoint.stall_s, QUANTITY, .dim = TY_DIM_SECONDS, .min = 1e-6,
        .max = 1e8, .blank = "auto", .fallback = "auto",
        .doc =
-           "for which a checkpoint stops the job; auto: as long as a GPU takes to copy its share "
-           "of the states to its host, and with checkpoint.async false all of them to storage"),
+           "time that a checkpoint stops the job; auto: to copy a GPU's share of the states to its "
+           "host, and with checkpoint.async false to write all of them to storage"),
     AT("checkpoint.durable_after", checkpoint.durable_after_s, QUANTITY, .dim = TY_DIM_SECONDS,
        .max = 1e8, .blank = "auto", .fallback = "auto",
-       .doc =
-           "after it, until a job can be restarted from it; auto: where checkpoint.stall is auto "
-           "until all is in storage, else at once"),
+       .doc = "further time until a job can restart from it; auto: until all is in storage if "
+              "checkpoint.stall is auto, else none"),
     AT("checkpoint.async", checkpoint.async, BOOL, .fallback = "true",
        .doc = "whether checkpoints are written to storage while training continues"),
     AT("checkpoint.copy", checkpoint.copy_Bps, QUANTITY, .dim = TY_DIM_BYTES_PER_S, .min = 1e6,
        .max = 1e13, .blank = "auto", .fallback = "auto",
-       .doc = "at which all GPUs of a node copy to its memory at once, each; auto: as "
-              "cluster.host.link and host.gpus_per_link let them"),
+       .doc = "bandwidth of each GPU when all of a node copy to its memory at once; auto: by "
+              "cluster.host.link and host.gpus_per_link"),
     AT("checkpoint.storage", checkpoint.storage_Bps, QUANTITY, .dim = TY_DIM_BYTES_PER_S,
        .min = 1e6, .max = 1e15, .fallback = "100 GB/s",
-       .doc = "at which a job writes to storage (guess; 50 to 200 GB/s seen in production, Llama "
-              "3's sustained 2 TB/s)"),
+       .doc = "bandwidth of a job's writes to storage (guess; 50 to 200 GB/s seen in production, "
+              "Llama 3's sustained 2 TB/s)"),
     AT("checkpoint.store_every", checkpoint.store_every, UINT, .min = 1, .max = 1e6,
        .fallback = "1",
-       .doc = "of so many checkpoints one goes to storage, all to the memory of other nodes; 1: no "
-              "second level"),
+       .doc = "one of so many checkpoints goes to storage, and all go to the memory of other "
+              "nodes; 1: no second level"),
     SECONDS("checkpoint.memory_stall", checkpoint.memory_stall_s, "0 s",
-            "for which every checkpoint stops the job; those to storage for checkpoint.stall more"),
+            "time that every checkpoint stops the job; those to storage add checkpoint.stall"),
     AT("checkpoint.from_memory", checkpoint.from_memory, QUANTITY, .dim = TY_DIM_RATIO, .max = 1,
        .fallback = "0",
        .doc = "share of failures after which a job restarts from the memory of other nodes"),
     SECONDS("detect", detect_s, "600 s",
-            "from a failure until it is found (NCCL's watchdog; inspection of nodes 10 to 60 s)"),
+            "time until a failure is found (NCCL's watchdog; inspection of nodes 10 to 60 s)"),
     SECONDS("replace", replace_s, "0 s",
-            "then, until a spare node stands in for the failed one (0 s: spares are kept warm)"),
+            "further time until a spare node replaces the failed one (0 s: spares are kept warm)"),
     AT("restart", restart_s, QUANTITY, .dim = TY_DIM_SECONDS, .min = 1e-3, .max = 1e8,
        .blank = "auto", .fallback = "auto",
-       .doc = "of processes, communicators and states, during which it may fail again; auto: 90 s "
-              "and 9 ms a GPU (a line through 200 s at 16,384 and 900 s at 98,304 GPUs)"),
+       .doc = "time to restart processes, communicators and states, during which the job may fail "
+              "again; auto: 90 s and 9 ms a GPU (a line through 200 s at 16,384 and 900 s at "
+              "98,304 GPUs)"),
     AT("memory_restart", memory_restart_s, QUANTITY, .dim = TY_DIM_SECONDS, .min = 1e-3, .max = 1e8,
        .blank = "auto", .fallback = "auto",
        .doc = "the same from the memory of other nodes; auto: as restart"),
     ROW(spares, UINT, .max = TY_FLEET_SPARES_ENOUGH, .fallback = "1000000",
-        .doc = "nodes that wait to replace failed ones, and are paid for; when left out never too "
-               "few, and not paid for"),
+        .doc = "nodes that wait to replace failed ones, and are paid for; left out: always enough, "
+               "at no cost"),
     AT("repair", repair_s, QUANTITY, .dim = TY_DIM_SECONDS, .max = 1e8, .fallback = "24 h",
        .doc = "of a node"),
     ROW(drained, QUANTITY, .dim = TY_DIM_RATIO, .max = 1, .fallback = "100 %",
@@ -201,11 +201,11 @@ const struct ty_field ty_fleet_fields[] = {
                "others a restart will do"),
     AT("elastic", elastic.on, BOOL, .inner = "replicas", .fallback = "false",
        .doc =
-           "whether a job continues with a smaller batch while replicas are away whose nodes fail, "
-           "in place of a restart of all; it takes layout.zero 0, or layout.shard below all "
-           "data ranks"),
+           "whether a job continues with a smaller batch while replicas with failed nodes are "
+           "away, instead of a full restart; needs layout.zero 0, or layout.shard below all data "
+           "ranks"),
     SECONDS("elastic.regroup", elastic.regroup_s, "30 s",
-            "for which all replicas stop when one leaves, after it was found, and when it returns "
+            "time that all replicas stop when one leaves, once that is found, and when it returns "
             "(guess: new communicators)"),
     AT("elastic.least", elastic.least, QUANTITY, .dim = TY_DIM_RATIO, .max = 1, .fallback = "50 %",
        .doc = "share of the replicas below which the job waits (guess)"),
@@ -217,16 +217,18 @@ const struct ty_field ty_fleet_fields[] = {
        .doc = "sequences of each; must be given with evaluation.every"),
     AT("stragglers", stragglers.spread, QUANTITY, .inner = "spread", .dim = TY_DIM_RATIO,
        .max = 0.2, .fallback = "1 %",
-       .doc = "standard deviation of the time that GPUs of a fleet take for the same work (guess), "
-              "for what jobs of other sizes would wait for their slowest"),
+       .doc = "standard deviation of the time of equal work over the GPUs of a fleet (guess); jobs "
+              "of other sizes wait for their slowest GPU"),
     AT("stragglers.slow_hosts", stragglers.slow_hosts, QUANTITY, .dim = TY_DIM_RATIO, .max = 1,
        .fallback = "0.5 %", .doc = "share of hosts that are slower than the others (guess)"),
     AT("stragglers.slow_by", stragglers.slow_by, QUANTITY, .dim = TY_DIM_RATIO, .max = 10,
-       .fallback = "10 %", .doc = "by which they take longer (MegaScale: some hosts, about 10 %)"),
+       .fallback = "10 %",
+       .doc = "share by which they take longer (MegaScale: some hosts, about "
+              "10 %)"),
     AT("stragglers.per_1000_node_days", stragglers.per_1000_node_days, QUANTITY,
        .dim = TY_DIM_COUNT, .max = 1e6, .fallback = "0", .doc = "hosts that become so slow"),
     SECONDS("stragglers.found", stragglers.found_s, "3600 s",
-            "after that, until one is found and, if hosts are evicted, the job restarted without "
+            "time until such a host is found and, if hosts are evicted, the job restarts without "
             "it"),
     AT("stragglers.evict", stragglers.evict, BOOL, .fallback = "true",
        .doc = "whether the job restarts without a host that is found slow; else it stays until the "

@@ -63,7 +63,7 @@ const struct ty_word ty_critical_words[] = {
 
 static const struct ty_word palette_words[] = {
     {"traces", TY_SVG_TRACES, "the colours of Chrome traces"},
-    {"safe", TY_SVG_SAFE, "colours that the colour-blind tell apart"},
+    {"safe", TY_SVG_SAFE, "colours for the colour-blind"},
     {"print", TY_SVG_PRINT, "patterns in black and white"},
     {NULL, 0, NULL},
 };

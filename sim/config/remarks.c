@@ -84,7 +84,7 @@ static void remark(struct ty_text *out, const struct ty_config *c, const struct 
         return;
     }
     ty_text_add(out,
-                "%s: %s.%s stays %s, although %s.%s is now %s (%s): a file's keys lie over "
+                "%s: %s.%s stays %s, although %s.%s is now %s (%s): keys of a file override "
                 "presets; to change it, too, --set %s.%s=...\n",
                 ty_origin_format(origin, from, sizeof(from)), s->name, s->fields[k].key, value,
                 s->name, key, had->preset, had->text, s->name, s->fields[k].key);
@@ -98,7 +98,7 @@ static void remark_group(struct ty_text *out, const struct ty_config *c)
     char from[256];
     if (c->schedule.group != 0 && !sched->grouped) {
         ty_text_add(
-            out, "%s: schedule.group is left aside: %s has no groups of micro-batches\n",
+            out, "%s: schedule.group is ignored: %s has no groups of micro-batches\n",
             ty_origin_format(ty_field_origin(s, ty_section_field(s, "group")), from, sizeof(from)),
             sched->name);
     }
@@ -165,8 +165,8 @@ static void remark_shared(struct ty_text *out, const struct ty_config *c)
     if (c->layout.framework.shared_overlap && c->arch.shared_ffn == 0 &&
         from->kind != TY_ORIGIN_PRESET) {
         ty_text_add(out,
-                    "%s: framework.shared_overlap is left aside: the model has no shared "
-                    "experts (model.shared_ffn is 0)\n",
+                    "%s: framework.shared_overlap is ignored: the model has no shared experts "
+                    "(model.shared_ffn is 0)\n",
                     ty_origin_format(from, where, sizeof(where)));
     }
 }

@@ -14,17 +14,17 @@
 
 const struct ty_field ty_uncertainty_fields[] = {
     ROW(errors, STRINGS, .fallback = "[]", .example = "cluster.derate 3 % fitted to 28 rows",
-        .doc = "keys whose values may be off: key, relative standard error, and how it is known; "
-               "overlays add theirs"),
+        .doc = "uncertain keys: key, relative standard error, and its origin; overlays add theirs"),
     ROW(correlations, STRINGS, .fallback = "[]",
         .example = "cluster.derate cluster.norm_passes -0.3",
-        .doc = "of errors: a key, then other keys, each with its correlation; none where they are "
-               "not named"),
+        .doc = "correlations of these errors: a key, then other keys, each with its correlation; 0 "
+               "where not named"),
     ROW(scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .fallback = "7 %",
         .doc = "standard deviation of a run's step time that no key explains; 7 %: presets against "
                "seventeen published sets"),
     ROW(shared_scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .fallback = "5 %",
-        .doc = "the same, of what runs of one model on one machine share; 5 %: of those sets"),
+        .doc = "the same for the part that all runs of one model on one machine share; 5 %: from "
+               "those sets"),
     ROW(guesses, BOOL, .fallback = "true",
         .doc = "whether values that presets call a guess count as uncertain"),
 };
@@ -203,8 +203,8 @@ static void read_error(struct reader *r, const struct entry *e)
     if (!r->gone[i] && !(value > 0)) {
         wrong(r,
               ty_fail_at(r->err, TY_EINPUT, &e->at,
-                         "uncertainty.errors: %s: nothing here, and a share of nothing is nothing; "
-                         "give it a value, or leave its error out",
+                         "uncertainty.errors: %s: its value is 0, and a share of 0 is 0; give it a "
+                         "value, or leave its error out",
                          name));
     }
     rest += strspn(rest, " ");
@@ -324,11 +324,9 @@ static int check_together(struct reader *r)
     }
     if (rc == 0 && gsl_eigen_symm(m, eigen, w) == 0 &&
         gsl_vector_min(eigen) < -1e-3) { /* four digits leave less */
-        rc =
-            ty_fail_at(r->err, TY_EINPUT, &r->last,
-                       "uncertainty.correlations: together they cannot be (not positive definite): "
-                       "some mixture of these keys would vary by less than nothing; bring them "
-                       "nearer to 0");
+        rc = ty_fail_at(r->err, TY_EINPUT, &r->last,
+                        "uncertainty.correlations: they contradict each other (not positive "
+                        "definite); bring them nearer to 0");
     }
     gsl_matrix_free(m);
     gsl_vector_free(eigen);

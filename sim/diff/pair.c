@@ -179,16 +179,15 @@ static void remark_work_of(struct ty_diff_pair *pair, const struct ty_diff_side 
     if (side->assumed != 0) {
         remark(pair,
                ty_arena_printf(arena,
-                               "%c is taken to train what %c does: tokens/s and MFU "
-                               "follow from that",
+                               "%c is assumed to train the same model as %c: tokens/s and MFU "
+                               "follow from it",
                                side->letter, side->assumed),
                rc);
     } else if (side->unlike != 0 && side->unlike_flops > 1) {
         remark(pair,
                ty_arena_printf(arena,
-                               "%c does not train what %c does: its matrix products alone are %s "
-                               "of the FLOPs of a step of %c, so its tokens/s and MFU are not "
-                               "known",
+                               "%c does not train what %c does: its GEMMs alone are %s of the "
+                               "FLOPs of a step of %c, so its tokens/s and MFU are not known",
                                side->letter, side->unlike,
                                ty_words_share(side->unlike_flops, text, sizeof(text)),
                                side->unlike),
@@ -269,8 +268,8 @@ static void remark_observed(struct ty_diff_pair *pair, struct ty_arena *arena, i
 {
     const struct ty_diff_side *sides[] = {pair->a, pair->b};
     remark(pair,
-           "times without computation are told by what ran meanwhile, in both: a profile does "
-           "not say what waited for what",
+           "idle time is attributed to what ran meanwhile, in both: a profile does not record what "
+           "waited for what",
            rc);
     if (pair->lumped) {
         remark(pair, "no phases are known: forward, backward and the others are one part, compute",
@@ -333,8 +332,8 @@ static void remark_stacks(struct ty_diff_pair *pair, struct ty_arena *arena, int
     if (strcmp(pair->a->stack, pair->b->stack) != 0) {
         remark(pair,
                ty_arena_printf(arena,
-                               "the stacks differ (%s, %s): part of the difference is theirs; "
-                               "--set framework.preset=%s is for both",
+                               "the frameworks differ (%s, %s), which explains part of the "
+                               "difference; --set framework.preset=%s is for both",
                                pair->a->stack, pair->b->stack, pair->a->stack),
                rc);
     }

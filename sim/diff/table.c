@@ -93,7 +93,7 @@ static void put_sides(struct ty_text *t, const struct ty_diff *d, struct unit un
     }
     ty_text_add(t, "\n     step time         against A");
     ty_text_pad(t, 46);
-    ty_text_add(t, "%12s %8s %8s %11s  %s\n", "tokens/s", "MFU", "idle", "memory", "stack");
+    ty_text_add(t, "%12s %8s %8s %11s  %s\n", "tokens/s", "MFU", "idle", "memory", "framework");
     for (uint32_t i = 0; i < d->n; i++) {
         put_side(t, d, i, unit);
     }
@@ -111,7 +111,9 @@ static void put_sure(struct ty_text *t, const struct ty_diff *d)
         }
         const struct ty_band_ends ends = ty_band_ends(run->band, d->side[i].step_s);
         const char name[] = {d->side[i].letter, ' ', ' ', '\0'};
-        ty_text_add(t, first ? "\nhow sure: nine of ten steps lie between, and against A\n" : "");
+        ty_text_add(t, first ? "\nuncertainty: 90 %% of such steps lie between, and against "
+                               "A\n"
+                             : "");
         ty_band_line(t, name, &ends,
                      i > 0 && ty_diff_gap(&d->side[0], &d->side[i], &gap) ? &gap : NULL);
         first = false;

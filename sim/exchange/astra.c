@@ -104,22 +104,22 @@ void ty_astra_about(struct ty_export *x, struct ty_out *readme)
     if (x->per_node > 1) {
         ty_out_str(readme,
                    "network.yml has two dimensions, the GPUs of a node and the nodes. ASTRA-sim "
-                   "plays a collective of all ranks one dimension after the other, and a message "
-                   "to another GPU of another node on one of the two only: rings of groups that "
-                   "span nodes may take too little time.\n\n");
+                   "runs a collective of all ranks one dimension after the other. A message to "
+                   "another node uses only one of the two dimensions, so rings that span nodes may "
+                   "take too little time.\n\n");
     }
     ty_out_str(
         readme,
-        "The switch has no congestion: a message takes the latency and its bytes, whatever else is "
-        "on the way. direct1, one message of an all-to-all at a time, keeps a rank from sending "
-        "them all at once, each at full speed. Of groups that do not have all ranks ASTRA-sim "
-        "makes "
-        "rings, whatever system.json says: their all-to-alls are sends and receives here.\n\n"
-        "What is lost: microseconds are whole, rounded so that the sums of a stream stay right "
-        "(trainyard_ps has picoseconds), and a computation of none counts as 1 ns there. Of a rank "
-        "one communication runs at a time, in the order in which they began here; receives are "
-        "free. Algorithms other than rings and direct messages, what collectives take beside their "
-        "messages, links that are shared, computation that collectives slow down (it has its "
-        "executed time). A broadcast is written as an all-gather of the same tensor, a reduce as "
-        "a reduce-scatter.\n");
+        "The switch has no congestion: a message takes the latency plus the time of its bytes, "
+        "whatever else is sent. direct1 sends one message of an all-to-all at a time; otherwise a "
+        "rank would send all of them at once, each at full speed. ASTRA-sim runs rings for groups "
+        "that do not hold all ranks, whatever system.json says, so all-to-alls of such groups are "
+        "written as sends and receives.\n\nWhat the traces lose:\n- Times are whole microseconds, "
+        "rounded so that the sum of a stream stays right (trainyard_ps has picoseconds). A "
+        "computation of 0 us counts as 1 ns in ASTRA-sim.\n- A rank runs one communication at a "
+        "time, in the order of this run; receives are free.\n- Collective algorithms other than "
+        "rings and direct messages, the time of collectives beyond their messages, shared links, "
+        "and the slowdown of computation by collectives (computation has its executed time) are "
+        "not in the traces.\n- A broadcast is written as an all-gather of the same tensor, a "
+        "reduce as a reduce-scatter.\n");
 }

@@ -82,7 +82,7 @@ static int find_format(const char *name, const struct ty_export_format **out, st
     return strcmp(name, "chakra") == 0
                ? ty_fail(err, TY_EINPUT,
                          "chakra: this trainyard was built without protobuf-c; install "
-                         "libprotobuf-c-dev and protobuf-c-compiler and build it anew")
+                         "libprotobuf-c-dev and protobuf-c-compiler and build it again")
                : ty_fail(err, TY_EUSAGE, "unknown format (%.60s); write chakra or goal", name);
 }
 

@@ -542,21 +542,21 @@ static void about_goal(struct ty_export *x, struct ty_out *readme)
                            "network above.\n\n");
     } else {
         ty_out_printf(readme,
-                      "trace.goal is the text, trace.bin what ATLAHS' LogGOPSim reads:\n\n"
-                      "    LogGOPSim -f trace.bin -L %llu -o 0 -g 0 -G %.0f -O 0 -S 2147483647\n\n"
-                      "One unit of its time is %.9g ps, so that G, the time of a byte, is a whole "
-                      "number. -S is above every message: NCCL's sender does not wait for a "
-                      "receive that comes late.\n\n",
+                      "trace.goal is the text, trace.bin what ATLAHS' LogGOPSim reads:\n\n    "
+                      "LogGOPSim -f trace.bin -L %llu -o 0 -g 0 -G %.0f -O 0 -S 2147483647\n\nOne "
+                      "unit of its time is %.9g ps, which makes G, the time of a byte, a whole "
+                      "number. -S is above the size of every message, as a sender of NCCL does not "
+                      "wait for a late receive.\n\n",
                       (unsigned long long)w.L, w.G, w.unit_ps);
     }
     ty_out_str(readme,
-               "CPUs of a rank are its streams, then the ways to other pipeline stages. A "
-               "calculation before the messages of a collective is what the simulated one takes "
-               "beyond latency and bytes; those of no length join what other CPUs wait for.\n\n");
+               "The CPUs of a rank are its streams, then its connections to other pipeline stages. "
+               "A calculation before the messages of a collective is the simulated time beyond "
+               "latency and bytes; calculations of length 0 join dependencies of other CPUs.\n\n");
     ty_out_str(readme,
-               "What is lost: links that are shared (messages of a rank queue at its NIC instead), "
-               "algorithms other than rings and direct messages, names. Members of a group that "
-               "come late hold up their neighbours here, and the whole group in trainyard.\n");
+               "What the trace loses: shared links (messages of a rank queue at its NIC instead), "
+               "algorithms other than rings and direct messages, and names. A late member of a "
+               "group delays its neighbours here, but the whole group in trainyard.\n");
 }
 
 const struct ty_export_format ty_export_goal = {

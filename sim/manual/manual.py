@@ -12,28 +12,27 @@ import time
 
 LINE = 72  # columns of a page's source
 DESCRIPTION = [
-    "A run file describes cluster, model, layout and schedule. Every GPU of the cluster then "
-    "executes its part of a training step, layer by layer, with its collectives. Out come step "
-    "time, MFU, pipeline bubbles, the memory of every stage, and a timeline. No GPU is needed.",
+    "A run file describes cluster, model, layout and schedule. trainyard simulates a training step "
+    "on every GPU of the cluster, layer by layer, with its collectives. It reports step time, MFU, "
+    "pipeline bubbles and the memory of every stage, and writes a timeline. It needs no GPU.",
     "FILE is a run file, in YAML; trainyard(5) has its keys. A single - reads standard input, or "
     "writes standard output. Results go to standard output, everything else to standard error."]
 OPTIONS = (
-    "Each with the commands that have it. What is typed may be shorter: a beginning of a long "
-    "option that no other option of the command has, such as --eng for --engine. Scripts should "
-    "spell options out, since a later version may have another one that begins so.")
-STATUS = ("Nothing exits with 0 without a complete answer. A file gets its name when it is whole: "
-          "no partial one is left behind.")
+    "Each option is listed with the commands that have it. A long option can be shortened to a "
+    "prefix that no other option of the command shares, such as --eng for --engine. In scripts "
+    "write options in full, since a later version may add another option with that prefix.")
+STATUS = ("A command exits with 0 only if its output is complete. A file gets its name only when "
+          "it is complete; no partial file is left behind.")
 KEYS = [
     "A run file is YAML: sections with keys. cluster.nodes is the key nodes of the section cluster. "
     "Numbers with a unit are written with it: 200 Gb/s, 2 us, 80 GiB, 3 %. SI prefixes are powers "
     "of 1000, Ki, Mi and Gi of 1024; b is bits, B bytes.",
     "A value comes from the last of: the default, the preset, the file, files of --with, --set. "
-    "trainyard check --show-config says which it was."]
+    "trainyard check --show-config prints the origin of each value."]
 MARKDOWN = """# Keys of the run file
 
-Every section and key there is, as `trainyard list keys SECTION` tells them. A tool of the build \
-(sim/manual) prints this page from the tables that read the file; the suite fails when it is out of \
-date.
+Every section and key there is, as `trainyard list keys SECTION` prints them. sim/manual generates this \
+page from the tables that read the file; a test fails when it is out of date.
 
 Numbers with a unit are written with it: `200 Gb/s`, `2 us`, `80 GiB`, `3 %`. SI prefixes are \
 powers of 1000, Ki, Mi and Gi of 1024; b is bits, B bytes. `true` and `false` may also be written \

@@ -250,7 +250,7 @@ static int steered_order(struct ty_plan_costs *costs, struct order_key *key,
 {
     const struct ty_sched_times times = times_of(costs, layer, shape);
     int rc = 0;
-    _Static_assert(sizeof(*key) <= sizeof(costs->steered[0].key), "room for a key");
+    _Static_assert(sizeof(*key) <= sizeof(costs->steered[0].key), "the key is too long");
     struct ty_plan_steered *const known = costs->steered;
     uint32_t i = 0;
     key->forward = times.forward;

@@ -41,8 +41,8 @@ enum ty_import_kind {
     X(OWN_KERNEL, "trainyard writes no operators of the host, and no shapes")                      \
     X(NO_SHAPES, "no shapes (record with record_shapes=True)")                                     \
     X(NO_ROW, "the table has no row for it")                                                       \
-    X(NO_ROLE, "forward, input gradient or weight gradient? not told")                             \
-    X(NO_CAUSAL, "causal or not? not told")                                                        \
+    X(NO_ROLE, "unknown whether forward, input gradient or weight gradient")                       \
+    X(NO_CAUSAL, "unknown whether causal")                                                         \
     X(NO_TYPE, "of a type the table does not have")                                                \
     X(ODD_SHAPE, "of another form than rows of the table")                                         \
     X(NO_PARTNER, "its other half is not recorded as often")                                       \

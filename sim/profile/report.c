@@ -98,9 +98,8 @@ static void put_lag(const struct ty_import *im, struct ty_text *t)
     if (n > 0 && !im->profile->own) {
         ty_text_add(
             t,
-            "  the host issued them in %s; GPUs took %s, began %s after it and ended %s %s:\n"
-            "  a mark is when the host comes and goes, its kernels run when the GPU comes "
-            "to them\n",
+            "  the host issued them in %s; GPUs took %s, began %s after it and ended %s %s:\n  a "
+            "mark spans the time of the host; the GPU runs its kernels later\n",
             SECONDS(host_ns / n), SECONDS(gpu_ns / n), SECONDS(begin_ns / n),
             SECONDS((end_ns < 0 ? -end_ns : end_ns) / n), end_ns < 0 ? "before" : "after");
     }
@@ -261,20 +260,20 @@ static void put_remarks(const struct ty_import *im, struct ty_text *t)
     }
     ty_text_add(t, "\nremarks\n");
     if (colls > alone) {
-        ty_text_add(t, "  of a collective the shortest time of the members whose files are given "
-                       "is taken: who came last\n  waited for nobody\n");
+        ty_text_add(t, "  a collective's time is the shortest among the members whose files are "
+                       "given: the last to join\n  does not wait\n");
     }
     if (alone > 0) {
         ty_text_add(t,
-                    "  of %u of %u collectives there is one member only, which may have waited in "
-                    "all of them: the\n  10 %% quantile of its times is taken; give the files of "
-                    "all ranks for better\n",
+                    "  %u of %u collectives have one member only, which may have waited in all of "
+                    "them: the 10 %%\n  quantile of its times is used; give the files of all ranks "
+                    "to improve it\n",
                     (unsigned)alone, (unsigned)colls);
     }
     ty_text_add(t,
-                "  durations hold what kernels that run side by side cost one another; trainyard "
-                "adds that itself\n  to the times of a table, so kernels beside communication "
-                "count it twice\n");
+                "  durations include the slowdown of kernels that run side by side; trainyard adds "
+                "it again to the\n  times of a table, so kernels beside communication count it "
+                "twice\n");
     if (!marks) {
         ty_text_add(t,
                     "  no ProfilerStep marks in %s: all that was recorded is taken as one "

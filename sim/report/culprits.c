@@ -383,8 +383,7 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
         config->run.jitter <= 0 && config->packing.n == 0 && !is_routed(run)) {
         return 0;
     }
-    ty_text_add(t,
-                "whom the others wait for: what each cause adds to a step, by a run without it\n");
+    ty_text_add(t, "stragglers: what each cause adds to a step, by a run without it\n");
     if (parts) {
         put_together(&c, put_exceptions(&c, &arena));
     }

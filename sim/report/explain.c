@@ -92,11 +92,10 @@ static int report_changes(const struct ty_run *run, struct ty_text *t, struct ty
         ty_arena_release(&arena);
         return rc;
     }
-    ty_text_add(t, "what you can change: step time, memory of the fullest GPU, and what to type; "
-                   "fastest first\n");
+    ty_text_add(t, "fixes: step time, memory of the fullest GPU, and the option; fastest first\n");
     if (all.no_noise) {
-        ty_text_add(t, "  all without run.jitter, run.gpu_spread and run.routing, for the sake of "
-                       "time\n");
+        ty_text_add(t, "  run.jitter, run.gpu_spread and run.routing are off in all of them, to "
+                       "save time\n");
     }
     for (uint32_t i = 0; i < all.n; i++) {
         if (!is_same(&all.item[i], &all.item[all.own])) {
@@ -181,7 +180,7 @@ static void put_what_if(const struct what_if *row, const struct ty_trial *trial,
     ty_text_add(t, "  %s", row->label);
     ty_text_pad(t, 34);
     if (row->change == more_micro_batches && trial->config.schedule.custom != NULL) {
-        ty_text_add(t, "a schedule of your own has as many as it has\n");
+        ty_text_add(t, "the file of a schedule fixes this number\n");
         return;
     }
     if (trial->rc < 0) {
@@ -229,7 +228,7 @@ static int report_what_if(const struct ty_run *run, double tokens_per_s,
         rc = ty_trials_execute(run, runs, n, err);
     }
     if (rc == 0) {
-        ty_text_add(t, "what would help: time per token, by a run with one thing changed\n");
+        ty_text_add(t, "fixes: time per token, by a run with one change\n");
     }
     for (size_t i = 0; i < TY_COUNT(rows) && rc == 0; i++) {
         put_what_if(&rows[i], &trial[i], tokens_per_s, t);
@@ -248,7 +247,7 @@ static const size_t scheme_column[] = {26, 38, 49, 60, 74, 85, 96, 107};
 static void put_head(struct ty_text *t)
 {
     static const char *const head[] = {"step",    "",       "memory", "",
-                                       "compute", "tensor", "bytes",  "largest product"};
+                                       "compute", "tensor", "bytes",  "largest GEMM"};
     ty_text_add(t, "  scheme");
     for (size_t i = 0; i < TY_COUNT(scheme_column); i++) {
         ty_text_pad(t, scheme_column[i]);
@@ -320,7 +319,7 @@ static const char *deciding(const struct ty_scheme *a, const struct ty_scheme *b
                    ? "fewer micro-batches"
                    : "what follows from it elsewhere";
     }
-    return compute > tensor ? "the shapes of its products" : bytes > rates ? "bytes" : "links";
+    return compute > tensor ? "the shapes of its GEMMs" : bytes > rates ? "bytes" : "links";
 }
 
 /* Between the fastest and the fastest of the other kind, in one dimension or in more. */
@@ -349,11 +348,11 @@ static void put_schemes(struct ty_text *t, const struct ty_schemes *all)
 {
     ty_text_add(t,
                 "tensor schemes for %u ranks, fastest first; bytes that a rank receives for the "
-                "products of a step, by the closed form\n",
+                "GEMMs of a step, by the closed form\n",
                 (unsigned)all->item[0].trial.config.layout.tensor);
     if (all->no_noise) {
-        ty_text_add(t, "  all without run.jitter, run.gpu_spread and run.routing, for the sake of "
-                       "time\n");
+        ty_text_add(t, "  run.jitter, run.gpu_spread and run.routing are off in all of them, to "
+                       "save time\n");
     }
     put_head(t);
     for (uint32_t i = 0; i < all->n; i++) {
@@ -644,7 +643,7 @@ static int put_path(const struct ty_run *run, struct path *path, struct ty_text 
     const int rc = ty_critical_path(&run->timeline, add_to_path, path, err);
     if (rc == 0) {
         qsort(path->part, p->n_kinds, sizeof(*path->part), by_seconds);
-        ty_text_add(t, "critical path: what the step is as long as\n");
+        ty_text_add(t, "critical path: the chain that sets the step time\n");
         for (uint32_t k = 0; k < p->n_kinds && k < 12 && path->part[k].n > 0; k++) {
             char value[64], label[64];
             snprintf(label, sizeof(label), "%s", path->part[k].name);

@@ -363,7 +363,7 @@ static void put_line(struct ty_text *t, const char *label, const char *value)
 
 static void put_states(struct ty_text *t, const struct ty_fleet *f)
 {
-    ty_text_add(t, "where the time goes         closed form      played\n");
+    ty_text_add(t, "where the time goes         closed form   simulated\n");
     for (int i = 0; i < TY_N_FLEET_STATES; i++) {
         if (!ty_fleet_knows(f, i)) {
             continue;
@@ -418,7 +418,7 @@ static void put_changes(struct ty_text *t, const struct ty_fleet *f)
     struct ty_fleet_change change[TY_FLEET_CHANGES];
     const uint32_t n = ty_fleet_changes(f, change);
     if (n > 0) {
-        ty_text_add(t, "\nwhat would be worth it (closed form)\n");
+        ty_text_add(t, "\nwhat improvements are worth (closed form)\n");
     }
     for (uint32_t i = 0; i < n; i++) {
         char hours[32];
@@ -463,7 +463,7 @@ static void put_energy(struct ty_text *t, const struct ty_fleet *f)
     const struct ty_fleet_energy e = ty_fleet_energy(f);
     char line[160];
     if (e.per_token_J > 0) {
-        ty_snprintf(line, sizeof(line), "%.3g J a token, %.3g MW with all around", e.per_token_J,
+        ty_snprintf(line, sizeof(line), "%.3g J a token, %.3g MW of the facility", e.per_token_J,
                     e.facility_W / 1e6);
         put_line(t, "energy", line);
         ty_snprintf(line, sizeof(line), "%.3g MW when all stop at once", e.drop_W / 1e6);
@@ -595,7 +595,7 @@ static int read_request(const struct ty_fleet_request *r, const struct form **fo
         return find_form(r->form, form, err);
     }
     return ty_fail(err, TY_EUSAGE,
-                   "--runs %" PRIu32 ": at most %u histories are played; write fewer, a mean of "
+                   "--runs %" PRIu32 ": at most %u trainings are simulated; write fewer, a mean of "
                    "10000 is exact within 1 %% of their spread",
                    r->runs, HISTORIES_MOST);
 }

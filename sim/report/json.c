@@ -124,7 +124,7 @@ int ty_report_band(const struct ty_run *run, const struct ty_figures *f, struct 
         sorted[k] = band->key[k];
     }
     qsort(sorted, band->n, sizeof(*sorted), larger);
-    ty_text_add(t, "\nhow sure: nine of ten such steps lie between\n");
+    ty_text_add(t, "\nuncertainty: 90 %% of such steps lie between\n");
     put_figures(band, f, t);
     put_terms(band, sorted, t);
     free(sorted);

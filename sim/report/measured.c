@@ -359,7 +359,7 @@ static void put_cover_of_table(struct ty_text *t, const struct cover *c)
                     "  none of its %u %s is there: the table has other shapes or another type "
                     "(model, layout,\n  micro-batch)\n",
                     (unsigned)(c->kernels_found == 0 ? c->kernels : c->products),
-                    c->kernels_found == 0 ? "kernels" : "matrix products");
+                    c->kernels_found == 0 ? "kernels" : "GEMMs");
     }
 }
 

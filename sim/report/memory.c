@@ -323,11 +323,11 @@ static void put_remedies(const struct ty_run *run, const struct ty_remedies *lis
 {
     if (list->n == 0) {
         ty_text_add(
-            t, "\nno one or two changes of recomputation, sharding, offload, parallel degrees, "
-               "micro-batch, schedule or kernels that were tried make it fit\n");
+            t, "\nnone of the changes tried makes it fit: one or two of recomputation, sharding, "
+               "offload, parallel degrees, micro-batch, schedule or kernels\n");
         return;
     }
-    ty_text_add(t, "\nwhat would make it fit, %s, fastest first\n",
+    ty_text_add(t, "\nchanges that make it fit, %s, fastest first\n",
                 list->pairs ? "one or two changes" : "one change each");
     for (uint32_t i = 0; i < list->n && i < REMEDIES_SHOWN; i++) {
         put_remedy(&list->item[i], t);

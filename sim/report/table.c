@@ -152,7 +152,7 @@ static void traced_head(const struct ty_run *run, struct ty_text *t)
                 c->workload.goal != NULL ? "GOAL" : "Chakra", gpus, (unsigned)c->cluster.nodes,
                 c->cluster.nodes == 1 ? "" : "s", (unsigned)c->cluster.gpus_per_node);
     exceptions(&c->cluster.exception_texts, t);
-    ty_text_add(t, "no tokens, MFU or memory are told: a trace has no model\n\n");
+    ty_text_add(t, "no tokens, MFU or memory: a trace has no model\n\n");
 }
 
 static void batches(const struct ty_config *c, struct ty_text *t)

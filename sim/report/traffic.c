@@ -201,7 +201,7 @@ int ty_report_traffic(const struct ty_run *run, struct ty_text *out, struct ty_e
         return rc;
     }
     ty_report_head(run, out);
-    ty_text_add(out, "who talks over what, bytes sent in a step\n");
+    ty_text_add(out, "traffic by group and link, bytes sent in a step\n");
     rc = describe_job(run, out, err);
     for (uint32_t i = 0; rc == 0 && others != NULL && i < others->n; i++) {
         ty_text_add(out, "\njob %s\n", others->other[i].job->name);

@@ -325,7 +325,7 @@ const struct ty_figure_row ty_figure_table[] = {
 
 const uint32_t ty_n_figures = TY_COUNT(ty_figure_table);
 
-static_assert(TY_COUNT(ty_figure_table) <= TY_FIGURES_MAX, "all have room");
+static_assert(TY_COUNT(ty_figure_table) <= TY_FIGURES_MAX, "too many figures");
 
 uint32_t ty_figure_rows(enum ty_figure_place place, const struct ty_figure_row **rows)
 {

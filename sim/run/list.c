@@ -108,7 +108,7 @@ static const struct catalogue {
     const struct ty_field *fields; /* of a section that a preset alone makes up; else NULL */
     const uint32_t *n_fields;
 } lists[] = {
-    {"schedules", "orders of forwards and backwards in a pipeline", .list = list_schedules},
+    {"schedules", "pipeline schedules", .list = list_schedules},
     {"models", "presets of model.preset", .section = "model", .presets = ty_arch_presets},
     {"families", "model_type of config.json files for model.huggingface", .list = list_families},
     {"gpus", "presets of cluster.gpu", .section = "cluster", .presets = ty_gpu_presets},

@@ -601,7 +601,7 @@ int ty_run_check_model(const struct ty_run *run, const char *what, struct ty_err
 {
     return run->config->workload.job == NULL
                ? 0
-               : ty_fail(err, TY_EUSAGE, "%s needs a model, and a workload of others has none",
+               : ty_fail(err, TY_EUSAGE, "%s needs a model, and an imported workload has none",
                          what);
 }
 
@@ -881,7 +881,7 @@ int ty_run_schedule_check(const struct ty_run *run, struct ty_err *err)
         rc = ty_fail(err, TY_EDEADLOCK, "mismatch: %s", ty_mismatch_say(program, f, text));
     } else if (rc == 0 && stall.n_stuck > 0) {
         rc = ty_fail(err, TY_EDEADLOCK,
-                     "deadlock: %u of %u pipeline ranks can never finish; `trainyard run` tells "
+                     "deadlock: %u of %u pipeline ranks can never finish; `trainyard run` shows "
                      "what they wait for",
                      (unsigned)stall.n_stuck, (unsigned)program->n_gangs);
     }

@@ -149,7 +149,7 @@ static void sched_describe(const struct ty_sched_run *r, struct ty_text *t)
                     r->sched->reduced);
     }
     if (r->shape.group != 0 && r->sched != NULL && !r->sched->grouped) {
-        ty_text_add(t, ", no groups (%u is left aside)", (unsigned)r->shape.group);
+        ty_text_add(t, ", no groups (%u is ignored)", (unsigned)r->shape.group);
     }
     ty_text_add(t, ", tF = %s, ", ty_json_number(r->times.forward, a));
     if (splits(r)) {

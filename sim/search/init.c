@@ -151,7 +151,9 @@ static void write_layout(const struct job *job, struct ty_text *t)
     char batch[96], stages[96];
     (void)ty_snprintf(batch, sizeof(batch), "sequences a step: %.3g million tokens",
                       1e-6 * job->global_batch * job->sequence);
-    (void)ty_snprintf(stages, sizeof(stages), "stages that share the layers; %u cop%s of all that",
+    (void)ty_snprintf(stages, sizeof(stages),
+                      "stages that share the layers; %u data-parallel "
+                      "replica%s",
                       (unsigned)replicas, replicas > 1 ? "ies" : "y");
     ty_text_add(t, "layout:\n");
     count(t, "tensor", job->tensor, "GPUs that share each matrix");
@@ -163,12 +165,12 @@ static void write_layout(const struct job *job, struct ty_text *t)
     }
     count(t, "pipeline", job->pipeline, stages);
     line(t, "zero", replicas > 1 ? "1" : "0",
-         replicas > 1 ? "copies share the optimizer's state; 3: weights, too" : NULL);
+         replicas > 1 ? "replicas shard the optimizer's state; 3: weights, too" : NULL);
     count(t, "micro_batch", job->micro_batch, "sequences at a time");
     count(t, "global_batch", job->global_batch, batch);
     if (strcmp(job->recompute, "none") != 0) {
         line(t, "recompute", job->recompute,
-             job->runs_again ? "no cut fits without" : "cheap: spares a wider cut");
+             job->runs_again ? "no layout fits without" : "cheap: avoids a wider split");
     }
     if (job->pipeline > 1) {
         ty_text_add(t, "schedule: {name: 1f1b}");
@@ -406,8 +408,9 @@ static int no_cluster(const char *word, struct ty_err *err)
     const size_t n = add_names(ty_gpu_presets, names, add_names(ty_cluster_presets, names, 0));
     if (is_named(ty_gpu_presets, word)) {
         return ty_fail(err, TY_EUSAGE,
-                       "--cluster %s: no cluster preset has this GPU, so its links are not known; "
-                       "write another one, then change cluster.gpu and the links in the run file",
+                       "--cluster %s: no cluster preset has this GPU, so its links are unknown; "
+                       "write another cluster, then change cluster.gpu and the links in the run "
+                       "file",
                        word);
     }
     return ty_fail(err, TY_EUSAGE,
@@ -555,8 +558,8 @@ static int too_few(struct job *job, uint32_t gpus, struct ty_err *err)
         return rc;
     }
     (void)ty_fail(err, TY_EINFEASIBLE,
-                  "%.200s does not fit into %u GPUs, however it is cut into tensor and pipeline "
-                  "ranks, with recomputation",
+                  "%.200s does not fit into %u GPUs with any tensor and pipeline ranks, even with "
+                  "recomputation",
                   job->model, (unsigned)gpus);
     if (rc > 0) {
         ty_hint(err, "it fits into %u; write --gpus %u", (unsigned)(job->nodes * job->whole_node),

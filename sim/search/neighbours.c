@@ -276,8 +276,7 @@ int ty_run_neighbours(const struct ty_run *run, bool schedules, struct ty_neighb
     out->no_noise = ty_trial_disable_noise(&s.base, tasks_of(run, false));
     int rc = find(&s, schedules);
     if (rc < 0) {
-        return rc == TY_ENOMEM ? ty_fail_memory(err)
-                               : ty_fail(err, rc, "more changes than there is room for");
+        return rc == TY_ENOMEM ? ty_fail_memory(err) : ty_fail(err, rc, "too many changes");
     }
     leave_out(out, tasks_of(run, run->lockstep || out->no_noise));
     rc = execute(run, out, arena, err);

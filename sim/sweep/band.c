@@ -257,7 +257,7 @@ void ty_band_line(struct ty_text *t, const char *name, const struct ty_band_ends
     }
     if (gap != NULL) {
         ty_text_add(t, "%+.2f %% to %+.2f %%, %s: p = %.*f", 100 * gap->low, 100 * gap->high,
-                    !ty_band_told_apart(gap) ? "not told apart"
+                    !ty_band_told_apart(gap) ? "not significant"
                     : gap->faster > 0.5      ? "faster"
                                              : "slower",
                     ty_band_told_apart(gap) ? 4 : 2, gap->faster);

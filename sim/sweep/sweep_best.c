@@ -133,7 +133,7 @@ static void tie_cell(const void *arg, uint32_t column, uint32_t line, char *buf,
         (void)snprintf(buf, size, "-");
     } else {
         const double p = l->best->faster[line - 1];
-        ty_snprintf(buf, size, p > TY_SWEEP_TIED ? "not told apart: p = %.2f" : "p = %.2g", p);
+        ty_snprintf(buf, size, p > TY_SWEEP_TIED ? "not significant: p = %.2f" : "p = %.2g", p);
     }
 }
 
@@ -186,7 +186,9 @@ static char *joined(const struct ty_sweep_best *best, struct ty_text *line, uint
         free(text);
     }
     if (best->judged) {
-        ty_text_add(&all, "not told apart from row %u (p > %g): %u of %u other rows that fit\n",
+        ty_text_add(&all,
+                    "no significant difference from row %u (p > %g): %u of %u other rows "
+                    "that fit\n",
                     (unsigned)best->row[0].row + 1, TY_SWEEP_TIED, (unsigned)best->n_tied,
                     (unsigned)best->n_others);
     }

@@ -580,8 +580,8 @@ static int fail_rows(const struct job *job, struct ty_err *err)
     }
     if (job->changed != SIZE_MAX) {
         return ty_fail(err, TY_EINPUT,
-                       "%s: row %" PRIu32 " comes out differently now: the run file, a file that "
-                       "it names, or this program is not what it was; remove it to start anew",
+                       "%s: row %" PRIu32 " has another result now: the run file, a file that "
+                       "it names, or this program changed; remove it to start again",
                        job->store.sample[job->changed].path,
                        job->store.sample[job->changed].row + 1);
     }
@@ -701,8 +701,8 @@ static int prepare(struct job *job, const struct ty_sweep_earlier *earlier, cons
     }
     if (rc == 0 && o->n_merge > 0) {
         rc = demand_all(job,
-                        "the shards that have them are not named, or were ended: go on with "
-                        "--resume, then merge all",
+                        "the shards that have them are not named, or did not finish: continue them "
+                        "with --resume, then merge all",
                         err);
     }
     if (rc == 0) {
@@ -821,8 +821,8 @@ static int check_streams(const struct ty_sweep_options *options, struct ty_err *
     }
     if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
         return ty_fail(err, TY_EUSAGE,
-                       "--resume goes on from the PATH.partial of -o PATH; name the table, such as "
-                       "-o table.csv");
+                       "--resume continues the PATH.partial of -o PATH; name the table, such as -o "
+                       "table.csv");
     }
     return 0;
 }

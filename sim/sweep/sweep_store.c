@@ -37,7 +37,7 @@
 #include "sim/base/text.h"
 
 #define LOCK_TRIES 100u /* of a name that another sweep replaces while it is opened */
-#define ANEW       "remove it to start anew"
+#define ANEW       "remove it to start again"
 #define MAX_BYTES  ((size_t)1 << 30) /* of a file: a million rows take about 200 MB */
 
 /* ---- records ---- */
@@ -405,8 +405,8 @@ static int read_partial(struct ty_sweep_store *store, const struct ty_sweep_earl
 static int fail_rows_there(const struct ty_sweep_store *store, const char *path, struct ty_err *err)
 {
     return ty_fail(err, TY_EIO,
-                   "%s: rows that an earlier %s finished; --resume goes on from there, or "
-                   "remove it to start anew",
+                   "%s: rows that an earlier %s finished; --resume continues there, or remove it "
+                   "to start again",
                    path, store->is.what);
 }
 
@@ -625,7 +625,7 @@ int ty_sweep_store_fail(const struct ty_sweep_store *store, struct ty_err *err)
 void ty_sweep_store_hint(const struct ty_sweep_store *store, struct ty_err *err)
 {
     if (store->partial != NULL && size_of(store->partial) > 0) {
-        ty_hint(err, "the rows that are finished are in %s; --resume goes on from there",
+        ty_hint(err, "the rows that are finished are in %s; --resume continues there",
                 store->partial);
     }
 }

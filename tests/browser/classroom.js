@@ -221,7 +221,7 @@ async function lengths(browser) {
   const opened = await lane(page);
   is(opened.p === 16 && opened.m === 800 && opened.name === 'long.slots', 'a page opens with an order of any length', opened);
   await page.waitForSelector('#long:not([hidden])');
-  is(/too long for an address/.test(await page.textContent('#long')) && await page.evaluate(() => location.hash) === '', 'what no address has is said', await page.textContent('#long'));
+  is(/too long for a link/.test(await page.textContent('#long')) && await page.evaluate(() => location.hash) === '', 'what no address has is said', await page.textContent('#long'));
   await page.click('#b-link');
   is(await page.textContent('#b-link') === 'Copy link', 'and no link is copied');
   await page.reload();

@@ -87,8 +87,8 @@ def check_forms(t, folder):
     t.check("without measurements: not known, no error", done.returncode == 0
             and "not known" in done.stdout, done)
     done = t.call(LOGS, "compare", "megatron.log", "nanotron.yaml", "--no-tries")
-    t.check("without tries nothing is said of what would close the gap",
-            "what would close the gap" not in done.stdout, done.stdout)
+    t.check("without tries nothing is said of fixes that close the gap",
+            "fixes that close the gap" not in done.stdout, done.stdout)
     t.check("a log is imported first; several files end in a table", done.returncode == 0
             and re.search(r"^megatron\.log .*yes$", done.stdout, re.M)
             and "mean error" in done.stdout, done)

@@ -27,26 +27,26 @@ CASES = [
      "--ffn-hidden-size 28672\n", "--swiglu\n", "--padded-vocab-size 128256\n",
      "--tensor-model-parallel-size 4\n", "--sequence-parallel\n", "--use-distributed-optimizer\n",
      "--global-batch-size 32\n", "--nnodes 4 --nproc_per_node 8",
-     "--untie-embeddings-and-output-weights\n", "--disable-bias-linear\n"], ["has no word",
+     "--untie-embeddings-and-output-weights\n", "--disable-bias-linear\n"], ["has no option",
      "--num-virtual-stages", "--recompute", "--num-experts"]),
     (LLAMA, "megatron", ["schedule.name=interleaved", "schedule.chunks=2", "layout.recompute=full",
      "layout.order=[tensor, context, pipeline, data]", "framework.bucket=80 MB"], [
      "--num-virtual-stages-per-pipeline-rank 2\n", "--recompute-granularity full\n",
      "--recompute-num-layers 1\n", "--use-tp-pp-dp-mapping\n", "--ddp-bucket-size 40000000\n"], [
-     "has no word"]),
+     "has no option"]),
     (LLAMA, "megatron", ["layout.zero=3", "layout.pipeline=1", "model.vocabulary=50257"], [
      "--use-distributed-optimizer\n", "--use-megatron-fsdp\n",
      "--data-parallel-sharding-strategy optim_grads_params\n", "--padded-vocab-size 50260\n",
      "#   model.vocabulary 50257: 4 tensor ranks share whole rows, 50260\n",
-     "# simulated with the habits of fsdp; --set framework.preset=megatron-lm has those of Megatron-LM\n"
+     "# simulated with the framework defaults of fsdp; --set framework.preset=megatron-lm has those of Megatron-LM\n"
      ], []),
     (LLAMA, "megatron", ["layout.zero=3", "layout.pipeline=1", "framework.preset=megatron-lm"], [
-     "--use-distributed-optimizer\n", "--use-megatron-fsdp\n"], ["habits", "has no word"]),
+     "--use-distributed-optimizer\n", "--use-megatron-fsdp\n"], ["habits", "has no option"]),
     (LLAMA, "deepspeed", ["layout.zero=1"], [
-     "# simulated with the habits of megatron-lm; --set framework.preset=megatron-deepspeed has those of DeepSpeed\n"
-     ], ["has no word"]),
+     "# simulated with the framework defaults of megatron-lm; --set framework.preset=megatron-deepspeed has those of DeepSpeed\n"
+     ], ["has no option"]),
     (SPARSE, "megatron", ["model.dense_layers=1", "model.mlp_layers=[3, 4]"], [
-     "--moe-layer-freq '([0]*1+[1]*2+[0]*2+[1]*3)'\n"], ["has no word here for"]),
+     "--moe-layer-freq '([0]*1+[1]*2+[0]*2+[1]*3)'\n"], ["has no option for"]),
     (LLAMA, "megatron", ["model.rotary=25 %", "model.norms=4"], ["--rotary-percent 0.25\n",
      "#   model.norms 4\n"], ["model.norm_kind"]),
     (LLAMA, "deepspeed", ["layout.pipeline=1", "layout.offload=zero-infinity",
@@ -62,9 +62,9 @@ CASES = [
     (LLAMA, "megatron", ["layout.pipeline=1", "schedule.name=interleaved", "schedule.chunks=4"], [
      "#   schedule.name interleaved of 4 chunks: "], ["--num-virtual-stages-per-pipeline-rank"]),
     (LLAMA, "megatron", ["layout.stage_layers=[19, 21, 21, 19]"], [
-     "--pipeline-model-parallel-layout 'Et*19|t*21|t*21|t*19L'\n"], ["has no word"]),
+     "--pipeline-model-parallel-layout 'Et*19|t*21|t*21|t*19L'\n"], ["has no option"]),
     (LLAMA, "megatron", ["layout.recompute=full", "layout.recompute_layers=[3]"], [
-     "--recompute-method block\n", "--recompute-num-layers 3\n"], ["has no word", "uniform"]),
+     "--recompute-method block\n", "--recompute-num-layers 3\n"], ["has no option", "uniform"]),
     (LLAMA, "megatron", ["layout.recompute=full", "layout.recompute_layers=[3, 2, 1, 0]"], [
      "#   layout.recompute_layers "], ["--recompute"]),
     (LLAMA, "megatron", ["model.lora=16", "model.lora.targets=qkv", "model.frozen_dtype=nf4"],
@@ -72,7 +72,7 @@ CASES = [
     (LLAMA, "torchtitan", ["model.frozen=embedding", "framework.preset=torchtitan"],
      ["#   model.frozen embedding\n"], []),
     (LLAMA, "megatron", ["schedule.name=zb-1p", "layout.order=[data, tensor, context, pipeline]"],
-     ["Megatron-LM has no word here for\n", "#   schedule.name zb-1p: ", "#   layout.order "], [
+     ["Megatron-LM has no option for\n", "#   schedule.name zb-1p: ", "#   layout.order "], [
      "--use-tp-pp-dp-mapping"]),
     (SPARSE, "megatron", [], ["--multi-latent-attention\n", "--q-lora-rank 1536\n",
      "--kv-lora-rank 512\n", "--num-experts 256\n", "--moe-router-topk 8\n",
@@ -83,7 +83,7 @@ CASES = [
     (LLAMA, "deepspeed", ["layout.zero=1", "layout.recompute=full"], ["\"stage\": 1",
      "\"train_batch_size\": 32", "\"gradient_accumulation_steps\": 16",
      "--pipeline-model-parallel-size 4\n", "--num-key-value-heads 8\n",
-     "--deepspeed-activation-checkpointing\n", "\"bf16\": {\"enabled\": true}"], ["has no word",
+     "--deepspeed-activation-checkpointing\n", "\"bf16\": {\"enabled\": true}"], ["has no option",
      "--no-pipeline-parallel"]),
     (LLAMA, "deepspeed", ["layout.pipeline=1", "layout.tensor=1", "layout.zero=3",
      "layout.context=2", "layout.recompute=norm"], ["--no-pipeline-parallel\n", "\"stage\": 3",
@@ -93,21 +93,21 @@ CASES = [
      "framework.preset=fsdp"], ["flavor = \"70B\"", "local_batch_size = 1\n",
      "global_batch_size = 32\n", "data_parallel_shard_degree = 8\n", "tensor_parallel_degree = 4\n"
      , "pipeline_parallel_degree = 1\n", "mode = \"full\"",
-     "fsdp_reshard_after_forward = \"default\"\n"], ["has no word", "pipeline_parallel_schedule"]),
+     "fsdp_reshard_after_forward = \"default\"\n"], ["has no option", "pipeline_parallel_schedule"]),
     (LLAMA, "torchtitan", ["layout.zero=1", "layout.context=2", "layout.pipeline=1"], [
      "#   layout.zero 1: context ranks always share"], []),
     (LLAMA, "torchtitan", ["layout.zero=0", "schedule.name=interleaved", "schedule.chunks=2"], [
      "local_batch_size = 16\n", "pipeline_parallel_microbatch_size = 1\n", "\"Interleaved1F1B\"",
      "pipeline_parallel_layers_per_stage = 10\n", "data_parallel_replicate_degree = 2\n"], [
-     "has no word"]),
+     "has no option"]),
     (LLAMA, "megatron", ["layout.tensor_scheme=2d", "layout.sequence_parallel=false",
-     "layout.micro_batch=2"], ["#   layout.tensor_scheme 2d: it cuts products in one dimension\n"],
+     "layout.micro_batch=2"], ["#   layout.tensor_scheme 2d: it splits GEMMs in one dimension\n"],
      []),
     (LLAMA, "deepspeed", ["layout.tensor_scheme=2d", "layout.sequence_parallel=false",
-     "layout.micro_batch=2"], ["#   layout.tensor_scheme 2d: it cuts products in one dimension\n"],
+     "layout.micro_batch=2"], ["#   layout.tensor_scheme 2d: it splits GEMMs in one dimension\n"],
      []),
     (LLAMA, "torchtitan", ["layout.tensor_scheme=2d", "layout.sequence_parallel=false",
-     "layout.micro_batch=2"], ["#   layout.tensor_scheme 2d: it cuts products in one dimension\n"],
+     "layout.micro_batch=2"], ["#   layout.tensor_scheme 2d: it splits GEMMs in one dimension\n"],
      []),
 ]
 

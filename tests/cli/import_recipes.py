@@ -647,7 +647,7 @@ TOLD = [
                                 '"zero_hpz_partition_size": 8')}, [],
      ["bf16.enabled, zero.json:1"],
      ["zero_quantized_weights: true: weights are gathered in 16 bits",
-      "zero_hpz_partition_size: 8", "train_batch_size: auto: auto is filled in by whoever trains"]),
+      "zero_hpz_partition_size: 8", "train_batch_size: auto: auto is set by the program that trains"]),
     ("an unknown word of accelerate is told", "accelerate",
      {"a.yaml": DEEPSPEED.replace("a/zero.json", "zero.json, zero_warp: 3"), "zero.json": ZERO,
       "config.json": MODEL}, [], ["#   deepspeed_config.zero_warp 3"], []),

@@ -231,7 +231,7 @@ class Suite(Test):
         left.write_text(record[:-5], encoding="utf-8")
         again = self.trainyard("plan", "run.yaml", *words)
         self.check("rows that are there are not lost unasked", again.returncode == 3
-                   and "rows that an earlier plan finished; --resume goes on from there"
+                   and "rows that an earlier plan finished; --resume continues there"
                    in again.stderr, again.stderr)
         again = self.trainyard("plan", "run.yaml", *words[:-1], "merged", "--merge",
                                "out/rows.csv.partial", "run.yaml")
@@ -399,7 +399,7 @@ class Suite(Test):
         # A signal behind the end of the search still ends the process, but takes nothing away.
         self.check("Ctrl-C gives the best so far, and says that it is no proof", done or (
             process.returncode == 130
-            and found["exact"] is not ("--resume goes on from there" in said)),
+            and found["exact"] is not ("--resume continues there" in said)),
             (process.returncode, out, said))
         self.trainyard("plan", "run.yaml", *over, "-o", "stopped", "--resume")
         self.trainyard("plan", "run.yaml", *over, "-o", "whole")
@@ -541,9 +541,9 @@ layout: {global_batch: 16, micro_batch: 2, zero: 0, sequence_parallel: false}
                    and sure[-1]["faster"] < 0.05 < sure[1]["faster"], sure)
         tied = sum(not x["told_apart"] for x in sure[1:])
         told = self.trainyard(*words).stdout
-        self.check("the table counts those that are not told apart",
-                   f"not told apart from row {rows[0]['row']} (p > 0.05): {tied} of {len(sure) - 1} "
-                   "other rows\n" in told and told.count(", not told apart: p = 0.") == tied, told)
+        self.check("the table counts those that make no difference here",
+                   f"no significant difference from row {rows[0]['row']} (p > 0.05): {tied} of {len(sure) - 1} "
+                   "other rows\n" in told and told.count(", not significant: p = 0.") == tied, told)
         self.check("two threads find the same bands", {**found, "seconds": 0} == {
             **json.loads(self.trainyard(*words, "--stats", "json", "--jobs", 2).stdout),
             "seconds": 0}, sure)
@@ -638,7 +638,7 @@ layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pi
                 (["--margin", "100 %"], 2, "--margin 100 %: not a share of the memory below 100 %"),
                 (["--margin", "-1 %"], 2, "--margin -1 %: not a share of the memory below 100 %"),
                 (["--shard", "4/3"], 2, "--shard 4/3: there is no shard 4"),
-                (["--merge", "run.yaml"], 2, "--merge: puts rows of shards together in a folder"),
+                (["--merge", "run.yaml"], 2, "--merge combines the rows of shards in a folder"),
                 (["--uneven", "4", "--shard", "1/2"], 2, "--uneven: looks for what is faster than"),
                 (["--uneven", "4", "--objective", "memory"], 2, "leave --objective out"),
                 (["--meshes", "4", "--objective", "memory"], 2, "--meshes: looks for what is faster"),
@@ -657,7 +657,7 @@ layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pi
                 (["--emit", "mgt"], 2, "write one of megatron, deepspeed, torchtitan, yaml"),
                 (["--stats", "xml"], 2, "--stats xml: write table or json"),
                 (["-o", ".", "--with", "best.yaml"], 2, "best.yaml"),
-                (["--resume"], 2, "--resume: goes on with what is in a folder"),
+                (["--resume"], 2, "--resume continues the search in a folder"),
                 (["--over", "layout.tensr=1"], 2, 'did you mean "layout.tensor"?'),
                 (["--over", "layout.tensor=3"], 3, "layout.tensor: 3 does not divide model.heads (8)"),
                 (["--over", "layout.tensor=1,,2"], 2, "value 2 is empty"),

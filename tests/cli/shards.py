@@ -153,7 +153,7 @@ def mistakes(test, path):
             ("a table that is no shard", (a, b, "table.csv"), 3,
              "table.csv: its columns are not those of this sweep; merge the shards of one sweep"),
             ("another run file", (a, b, c, "--set", "layout.global_batch=16"), 3,
-             "s1.csv: row 7 comes out differently now"),
+             "s1.csv: row 7 has another result now"),
             ("other rows", (a, b, c, "--rows", "others.csv"), 3,
              "s1.csv: its row 1 is not that of this sweep; merge the shards of one sweep"),
             ("the table among them", (a, b, c, "-o", a), 2, f"{a} is an input")):

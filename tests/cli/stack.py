@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The training stack of a run that names none: one for every layout, and told where every output
+"""The framework of a run that names none: one for every layout, and shown where every output
 begins when the layout left no choice.
 
 usage: stack.py TRAINYARD
@@ -22,10 +22,10 @@ WORDS = "fsdp (not named; layout.zero is 3)"
 
 
 def heads(test, folder):
-    """Outputs for people begin with the stack."""
+    """Outputs for people begin with the framework."""
     for command in (["run"], ["check"], ["explain"]):
         done = test.call(folder, *command, "run.yaml", "--set", "layout.zero=3")
-        test.check(f"{command[0]} says which stack the layout chose",
+        test.check(f"{command[0]} says which framework the layout chose",
                    WORDS in "\n".join(done.stdout.splitlines()[:3]), done)
         named = test.call(folder, *command, "run.yaml", "--set", "layout.zero=3",
                           "--set", "framework.preset=fsdp").stdout.splitlines()[:3]
@@ -36,39 +36,39 @@ def heads(test, folder):
     test.check("report has it in the head of the page", page.count(WORDS) >= 2, page[-400:])
     two = test.call(folder, "report", "run.yaml", "--against-set", "layout.zero=3",
                     "-o", "-").stdout
-    test.check("a page of two runs has both stacks", f'"stack":"{WORDS}"' in two
+    test.check("a page of two runs has both frameworks", f'"stack":"{WORDS}"' in two
                and '"stack":"megatron-lm"' in two, two[-400:])
 
 
 def diff(test, folder):
     done = test.call(folder, "diff", "run.yaml", "--against-set", "layout.zero=3")
     rows = [line.split() for line in done.stdout.splitlines() if re.match(r"[AB] +[0-9]", line)]
-    test.check("diff has a column of stacks", [r[-1] for r in rows] == ["megatron-lm", "fsdp"], rows)
+    test.check("diff has a column of frameworks", [r[-1] for r in rows] == ["megatron-lm", "fsdp"], rows)
     before = done.stdout.split("keys that differ", maxsplit=1)[0]
     test.check("diff says that they differ, and who chose, before it blames a key",
-               "the stacks differ (megatron-lm, fsdp)" in before
+               "the frameworks differ (megatron-lm, fsdp)" in before
                and "B names no framework.preset: layout.zero 3 makes it fsdp" in before, before)
     same = test.call(folder, "diff", "run.yaml", "--against-set", "layout.zero=1").stdout
-    test.check("ZeRO-0 and ZeRO-1 are of one stack: diff names zero, and no key that follows",
-               "stacks differ" not in same and "that follow from these" not in same, same)
+    test.check("ZeRO-0 and ZeRO-1 are of one framework: diff names zero, and no key that follows",
+               "frameworks differ" not in same and "that follow from these" not in same, same)
     out = json.loads(test.call(folder, "diff", "run.yaml", "--against-set", "layout.zero=3",
                                "--stats", "json").stdout)
-    test.check("diff --stats json has the stack of each run",
+    test.check("diff --stats json has the framework of each run",
                [run["framework"] for run in out["runs"]] == ["megatron-lm", "fsdp"], out["runs"])
 
 
 def sweep(test, folder):
     done = test.call(folder, "sweep", "run.yaml", "--over", "layout.zero=0,1,2,3,4")
     rows = list(csv.DictReader(done.stdout.splitlines()))
-    test.check("a sweep has a column of stacks, empty where a row has no answer",
+    test.check("a sweep has a column of frameworks, empty where a row has no answer",
                [row["framework"] for row in rows] == ["megatron-lm"] * 3 + ["fsdp", ""], rows)
-    test.check("a sweep whose layouts chose a stack says so",
+    test.check("a sweep whose layouts chose a framework says so",
                "framework.preset is not named: rows with layout.zero 3 are of fsdp" in done.stderr,
                done.stderr)
     named = test.call(folder, "sweep", "run.yaml", "--over", "layout.zero=0,3",
                       "--set", "framework.preset=megatron-deepspeed")
     rows = list(csv.DictReader(named.stdout.splitlines()))
-    test.check("a named stack is that of all rows, and nothing is said",
+    test.check("a named framework is that of all rows, and nothing is said",
                [row["framework"] for row in rows] == ["megatron-deepspeed"] * 2
                and "not named" not in named.stderr, named)
 

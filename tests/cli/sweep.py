@@ -68,8 +68,8 @@ class Suite:
         done = self.sweep("--rows", "rows.csv", "-o", "t.csv")
         lines = (self.folder / "t.csv").read_text(encoding="utf-8").splitlines(True)
         left = self.folder / "t.csv.partial"
-        said = ("t.csv.partial: rows that an earlier sweep finished; --resume goes on from there, "
-                "or remove it to start anew\n")
+        said = ("t.csv.partial: rows that an earlier sweep finished; --resume continues there, "
+                "or remove it to start again\n")
         self.check("a table that is finished is no obstacle", done.returncode == 0, done.stderr)
         for rows, options, refused in (([0, 1], [], True), ([0, 1], ["-q"], True), ([], [], False),
                                        ([0, 1], ["--resume"], False)):
@@ -86,7 +86,7 @@ class Suite:
         for options in ([], ["-o", "-"]):
             done = self.sweep("--rows", "rows.csv", "--resume", *options)
             self.check("--resume needs a table to go on with", done.returncode == 2 and done.stderr
-                       == "trainyard sweep: --resume goes on from the PATH.partial of -o PATH; "
+                       == "trainyard sweep: --resume continues the PATH.partial of -o PATH; "
                           "name the table, such as -o table.csv\n", done.stderr)
 
     def rows(self):
@@ -239,7 +239,7 @@ class Suite:
             left.write_text(numbered)
             done = self.sweep("--over", over, "-o", "other.csv", "--resume")
             self.check(f"--resume refuses a partial table with {fact}", done.returncode == 3
-                       and "of this sweep; remove it to start anew" in done.stderr
+                       and "of this sweep; remove it to start again" in done.stderr
                        and left.read_text() == numbered, done.stderr)
 
 
@@ -259,7 +259,7 @@ class Suite:
         self.check("a sweep with bands goes on", "3 kept" in done.stderr and text ==
                    (self.folder / "bands.csv").read_text(encoding="utf-8"), done.stderr)
         said = "fastest that fit"
-        self.check("and tells the same rows apart", "not told apart from row" in whole.stderr
+        self.check("and tells the same rows apart", "no significant difference from row" in whole.stderr
                    and whole.stderr.split(said)[1] == done.stderr.split(said)[1], done.stderr)
         sure = self.sweep(*over, "--set", "uncertainty.scatter=0 %")
         self.check("rows without scatter of their own are told apart",

@@ -221,7 +221,7 @@ def wrong_chakra(test):
     path = test.folder / "small.yaml"
     test.write([node(1, COMP, 5)])
     path.write_text(path.read_text() + "layout: {tensor: 2}\n", encoding="utf-8")
-    test.refuses("a layout beside it", "layout.tensor: the trace that workload names")
+    test.refuses("a layout beside it", "layout.tensor: the trace of workload defines")
 
 
 def options(test):

@@ -78,7 +78,7 @@ class Sweep:
         (self.folder / "t.csv.partial.ordered").mkdir()
         done = self.sweep("-j", "1")
         (self.folder / "t.csv.partial.ordered").rmdir()
-        assert done.returncode == 3 and "--resume goes on from there" in done.stderr, done
+        assert done.returncode == 3 and "--resume continues there" in done.stderr, done
         return self.partial.read_bytes()
 
 
@@ -190,7 +190,7 @@ def stuck(test, folder):
         test.check(f"{number.name}: rows behind one that is not finished are kept",
                    ready and status == (-9 if killed else 128 + number)
                    and kept.count(b"\n") == 6
-                   and (killed or "--resume goes on from there" in said)
+                   and (killed or "--resume continues there" in said)
                    and good and "1 row simulated, 5 kept" in done.stderr, (status, said, done))
     process, ready = begin()
     other = sweep.sweep("--resume")
@@ -214,13 +214,13 @@ def changes(test, folder):
             ("a row removed", "rows.csv", "\n".join(ROWS.split("\n")[:-2]) + "\n", "row 6 is not"),
             ("a column renamed", "rows.csv", ROWS.replace("note", "text"), "its columns are not"),
             ("the run file changed", "run.yaml", RUN.replace("global_batch: 8", "global_batch: 16"),
-             "comes out differently now")):
+             "has another result now")):
         before = (folder / name).read_text()
         (folder / name).write_text(text)
         sweep.partial.write_bytes(whole)
         done = sweep.sweep("--resume")
         test.check(f"{fact}: told, and nothing is touched", done.returncode == 3
-                   and said in done.stderr and "remove it to start anew" in done.stderr
+                   and said in done.stderr and "remove it to start again" in done.stderr
                    and sweep.partial.read_bytes() == whole and not sweep.out.exists(), done)
         (folder / name).write_text(before)
     sweep.partial.write_bytes(b"\xef\xbb\xbf" + whole)

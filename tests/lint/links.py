@@ -75,7 +75,7 @@ class Tree:
                         for parent in pathlib.PurePosixPath(path).parents}
 
     def resolve(self, guide, target):
-        """The path that a link means, from the root; of a folder, what is shown of it."""
+        """The path that a link means, from the root; of a folder, what reports and traces show."""
         path = urllib.parse.unquote(target.partition("#")[0])
         if path == "":
             return guide

@@ -3,7 +3,8 @@
 
 Of each page in PAGES: no word of WORDS, half of the sentences have at most 16 words, and none has
 more than 40. Code, tables, comments and what a link points to are left out; a table is searched for
-words. A sentence ends at a full stop, a list item at its end.
+words. A sentence ends at a full stop, a list item at its end. The texts of the C and JavaScript
+sources and of their pages have none of these words either: help, messages, reports.
 """
 import pathlib
 import re
@@ -17,7 +18,7 @@ PAGES = ["README.md", "docs/README.md", "docs/glossary.md", "docs/faq.md",
          "docs/course/README.md", "docs/course/before-you-start.md", "docs/course/teaching.md",
          *(f"docs/course/{name}.md" for name in (
              "1-bubbles", "2-memory", "3-tensor", "4-zero", "5-recomputation", "6-zero-bubble",
-             "7-experts", "8-stragglers", "9-messages")),
+             "7-experts", "8-stragglers", "9-messages", "tensor")),
          "docs/examples/README.md",
          *(f"docs/guides/{name}.md" for name in (
              "calibration", "classroom", "clusters", "compare", "deadlocks", "diff", "exchange",
@@ -47,6 +48,15 @@ WORDS = {
     r"in whole \d+": "rounded up to a multiple of",
 }
 AVOIDED = {re.compile(rf"\b(?:{word})\b", re.I): better for word, better in WORDS.items()}
+FOLDERS, SUFFIXES = {"sim", "model", "topology", "traces"}, (".c", ".h", ".js", ".html")
+# Comments, to be skipped, and texts; in a page what stands between tags.
+TOKEN = re.compile(r"""/\*.*?\*/|(?<!:)//[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`""",
+                   re.S)
+PAGE = re.compile(r"<(script|style).*?</\1>|<!--.*?-->", re.S)
+BETWEEN = re.compile(r"(?<=>)[^<]+|(?<=(?:title|label)=)\"[^\"]*\"", re.S)
+PLACE = re.compile(r"\$\{[^}]*\}|%[-+.*\d]*l*[a-z]")
+# Names that are promised, though they hold such a word.
+KEPT = {"matrix products"}
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 LEFT_OUT = re.compile(r"<!--.*?-->|</?\w+[^>]*>", re.S)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -95,11 +105,34 @@ def complaints(page, text):
               f"median {statistics.median(lengths):g}"
 
 
+def texts(path, source):
+    """(place, text) of what a reader may see of a source: texts of two words or more."""
+    if path.suffix == ".html":
+        source, pattern = PAGE.sub(blank, source), BETWEEN
+    else:
+        pattern = TOKEN
+    for found in pattern.finditer(source):
+        text = PLACE.sub("", found[0].strip("\"'`"))
+        if not found[0].startswith("/") and " " in text.strip() and text not in KEPT:
+            yield found.start(), text
+
+
+def spoken(path, source):
+    for at, text in texts(path, source):
+        for pattern, better in AVOIDED.items():
+            for word in pattern.findall(text):
+                yield f"{path}:{source.count(chr(10), 0, at) + 1}: \"{word}\"; write: {better}"
+
+
 def main():
     top = pathlib.Path(sys.argv[1])
     found = [words for page in PAGES
              for words in complaints(page, (top / page).read_text(encoding="utf-8"))]
-    return tools.verdict(found, [], f"{len(PAGES)} pages have short sentences and the field's words")
+    sources = [path for path in tools.tree(top, *SUFFIXES) if path.parts[0] in FOLDERS]
+    found += [words for path in sources
+              for words in spoken(path, (top / path).read_text(encoding="utf-8"))]
+    return tools.verdict(found, [], f"{len(PAGES)} pages have short sentences and the field's words, "
+                         f"{len(sources)} sources these words")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ def output(command, folder, top):
         raise SystemExit(f"$ {command}\n{done.stderr}exit status {done.returncode}")
     lines = [line for line in (done.stdout + done.stderr).splitlines()
              if not line.startswith("simulated ")]
+    if not any(lines):
+        raise SystemExit(f"$ {command}\nprints nothing")
     return "\n".join(lines).strip("\n") + "\n"
 
 

@@ -17,6 +17,7 @@ import ideas
 import layers
 import links
 import modules
+import figures
 import prose
 import sizes
 import tools  # finds needs
@@ -81,6 +82,38 @@ class Prose(unittest.TestCase):
         text = "Word " * 16 + "word.\n"
         self.assertEqual(len(list(prose.complaints("a.md", text))), 1)
         self.assertEqual(list(prose.complaints("a.md", text[5:])), [])
+
+    def test_texts_of_sources_have_the_words_too(self):
+        source = '/* is told */\nf("It is told: %u", "told");\n'
+        found = 'a.c:2: "told"; write: reports, prints, shows; warns'
+        self.assertEqual(list(prose.spoken(pathlib.Path("a.c"), source)), [found])
+        page = '<p class="told">One</p>\n<p title="What is told">Two <b>is told</b></p>\n'
+        self.assertEqual([words.split("; ")[0] for words in prose.spoken(pathlib.Path("a.html"), page)],
+                         ['a.html:2: "told"'] * 2)
+        script = "// it's told\nput(`Who ${told} it`, 'is told');\n"
+        self.assertEqual([words.split("; ")[0] for words in prose.spoken(pathlib.Path("a.js"), script)],
+                         ['a.js:2: "told"'])
+
+
+class Figures(unittest.TestCase):
+    TEXT = "A step takes 1.25 s, 40 % of it idle.\n\n| 7.77 s |\n\n```\nstep 2.50 s\n```\n\nThat is 2.50 s.\n"
+
+    def complaints(self, comment):
+        return list(figures.complaints("a.md", self.TEXT + comment, lambda _: {"a": [1.0, 0.254]}))
+
+    def test_a_number_of_a_sentence_is_known(self):
+        self.assertEqual(self.complaints(""), [
+            "a.md:1: 1.25 s is in no block of the page; say in a comment where it is from"])
+        self.assertEqual(self.complaints("<!-- given: 1.25 -->\n"), [])
+
+    def test_a_figure_is_what_its_command_prints(self):
+        self.assertEqual(self.complaints("<!-- figure: 1.25 s = a[0]+a[1] of trainyard run x -->\n"), [])
+        self.assertEqual(self.complaints("<!-- figure: 1.25 s = a[0] of trainyard run x -->\n"),
+                         ["a.md: 1.25 is 1.00 now: a[0] of trainyard run x"])
+
+    def test_a_comment_is_about_a_sentence(self):
+        self.assertEqual(self.complaints("<!-- given: 1.25, 9.99 -->\n"),
+                         ["a.md: 9.99 is in no sentence; remove it from the comment"])
 
 
 class Layers(unittest.TestCase):

@@ -49,9 +49,9 @@ static const struct {
     {CLUSTER
      "model: {preset: llama-30b, experts: 8, experts_per_token: 2, block: parallel}\n" LAYOUT,
      NULL, TY_EINPUT,
-     "run.yaml:2:69: model.block: parallel: known of attention beside a dense MLP, and these "
-     "layers "
-     "have experts; write serial\n    model: {preset: llama-30b, experts: 8, experts_per_token: 2, "
+     "run.yaml:2:69: model.block: parallel: supported only for attention beside a dense "
+     "MLP, and these layers have experts; write serial\n    model: {preset: llama-30b, experts: 8, "
+     "experts_per_token: 2, "
      "block: parallel}\n"
      "                                                                        ^"},
     {CLUSTER MODEL LAYOUT "x: 1\n", NULL, TY_EINPUT,

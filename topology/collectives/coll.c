@@ -25,8 +25,7 @@ const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
 #define WORD(id, name, doc) {name, AT_##id, doc},
 #define ONLY(id, name, doc)
 const struct ty_word ty_coll_algorithm_words[] = {
-    {"auto", AT_auto,
-     "the fastest for each group and size of those that NCCL has: not hierarchical"},
+    {"auto", AT_auto, "the fastest of NCCL's algorithms for each group and size: not hierarchical"},
     TY_COLL_ALGORITHMS(WORD, ONLY){NULL, 0, NULL},
 };
 

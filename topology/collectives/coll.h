@@ -102,7 +102,7 @@ struct ty_coll_algorithm {
     WORD(tree, "tree", "chain in the node, binary trees between nodes (all-reduce)")               \
     WORD(hierarchical, "hierarchical",                                                             \
          "reduce-scatter in the node, all-reduce across, all-gather (all-reduce)")                 \
-    WORD(nvls, "nvls", "sums in the NVSwitch, where there is one (all-reduce)")                    \
+    WORD(nvls, "nvls", "in-network reduction in the NVSwitch, NVLS (all-reduce)")                  \
     ONLY(direct, "direct", NULL)                                                                   \
     WORD(ring_ll128, "ring-ll128",                                                                 \
          "rings with less latency and less bandwidth (all-reduce in a node)")                      \
@@ -110,9 +110,11 @@ struct ty_coll_algorithm {
     WORD(tree_ll, "tree-ll", "the same of trees (all-reduce)")                                     \
     ONLY(measured, "measured", NULL)                                                               \
     WORD(nvls_tree, "nvls-tree",                                                                   \
-         "sums in the NVSwitch of each node, a tree between nodes (all-reduce)")                   \
+         "in-network reduction in the NVSwitch of each node, a tree between nodes "                \
+         "(all-reduce)")                                                                           \
     WORD(sharp, "sharp",                                                                           \
-         "sums in the switches between nodes, where sharp_efficiency says so (all-reduce)")        \
+         "in-network reduction in the switches between nodes, SHARP, with sharp_efficiency "       \
+         "(all-reduce)")                                                                           \
     ONLY(per_node, "per-node", NULL)                                                               \
     WORD(pat, "pat", "log2 n rounds, one rank a node (all-gather, reduce-scatter)")
 

@@ -193,7 +193,7 @@ static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
 
 const struct ty_coll_algorithm ty_coll_direct = {
     .name = "direct",
-    .summary = "each rank sends straight to the receiver: all-to-all, send-recv",
+    .summary = "each rank sends directly to the receiver: all-to-all, send-recv",
     .source = "nccl-tests doc/PERFORMANCE.md; NVIDIA GTC25 S72583",
     .one_rate = true,
     .pattern = TY_PATTERN_ALL_PAIRS,

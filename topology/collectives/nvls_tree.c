@@ -42,7 +42,8 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
 
 const struct ty_coll_algorithm ty_coll_nvls_tree = {
     .name = "nvls-tree",
-    .summary = "sums in the NVSwitch of each node, a tree between nodes (Hopper and later)",
+    .summary = "in-network reduction in the NVSwitch of each node, a tree between nodes (Hopper "
+               "and later)",
     .source = "NVIDIA/nccl src/graph/tuning.cc; aws-samples/awsome-distributed-training",
     .pattern = TY_PATTERN_TREES,
     .applies = applies,

@@ -50,7 +50,7 @@ const struct ty_field ty_fabric_fields[] = {
           "instead of pods: leaves of a rail in each; the last pod may have fewer"),
     FACTOR(pod_oversubscription,
            "bandwidth of the leaves of a pod over that of its uplinks to the core"),
-    WORD(routing, routing_words, "adaptive", "how the way over the spine is chosen"),
+    WORD(routing, routing_words, "adaptive", "how the path over the spine is chosen"),
     COUNT(ecmp_paths, 256, "1", NULL,
           "queue pairs between two NICs, each with a hash of its own (NCCL_IB_QPS_PER_CONNECTION)"),
     COUNT(spines, 65536, "auto", "auto",

@@ -16,10 +16,9 @@
 
 static const char non_blocking[] = "topology: non-blocking\n";
 
-static const char fat_tree[] =
-    "topology: fat-tree\n"
-    "leaf_ports: 64            # QM9700\n"
-    "routing: adaptive         # what InfiniBand of HDR and later does\n";
+static const char fat_tree[] = "topology: fat-tree\n"
+                               "leaf_ports: 64            # QM9700\n"
+                               "routing: adaptive         # as InfiniBand from HDR on\n";
 
 static const char rail_optimized[] = "topology: rail-optimized\n"
                                      "leaf_ports: 64            # QM9700\n"

@@ -95,7 +95,7 @@ static void chrome_critical(struct ty_chrome *c)
     }
     put_naming(c, "process_name", "name", "\"critical path\"");
     put_naming(c, "process_sort_index", "sort_index", "-1");
-    put_naming(c, "process_labels", "labels", "\"what the run is as long as\"");
+    put_naming(c, "process_labels", "labels", "\"sets the run time\"");
     put_naming(c, "thread_name", "name", "\"critical path\"");
     put_naming(c, "thread_sort_index", "sort_index", "10" /* TID */);
     ty_view_critical(&c->view, put_step, c);

@@ -68,7 +68,7 @@ function waitingCard(card, runs) {
 
 function bubblesCard(card, runs) {
   const ready = runs.filter((run) => run.figures);
-  card.replaceChildren(el('h2', {id: 'h-bubbles'}, 'Bubbles: measured and by formula'));
+  card.replaceChildren(el('h2', {id: 'h-bubbles'}, 'Bubbles: simulated and by formula'));
   card.hidden = ready.length === 0; /* a run that never ends has no share of idle time */
   if (card.hidden) {
     return;
@@ -97,7 +97,7 @@ function bubblesCard(card, runs) {
 function formulaWords(run, f) {
   const times = run.formula, out = [], simple = f && simpleShare(run, f);
   if (!f) {
-    return [el('p', {class: 'small'}, `Nothing is published about the makespan of ${run.schedule}.`)];
+    return [el('p', {class: 'small'}, `No formula is published for the makespan of ${run.schedule}.`)];
   }
   out.push(el('div', {class: 'formula'}, `${run.schedule}: ${times.expression} = ${secs(f.makespan)}\n` +
     `p = ${run.pipeline}, m = ${run.micro_batches}${run.chunks > 1 ? ', v = ' + run.chunks : ''}, F = ${secs(times.forward_s)}, ` +
@@ -107,7 +107,7 @@ function formulaWords(run, f) {
   const left = [], by = run.figures.bubble_fraction - f.share;
   const b = run.figures.breakdown;
   if (times.in_domain === 'no') {
-    left.push(`this run is not what it is claimed for (${times.domain})`);
+    left.push(`this run is outside its domain (${times.domain})`);
   }
   if (times.slowest_over_mean > 1.005) {
     left.push(`stage ${times.slowest} takes ${share(times.slowest_over_mean - 1)} longer than the mean`);
@@ -115,7 +115,7 @@ function formulaWords(run, f) {
   if (b.exposed_pipeline > 0) { left.push(`messages on the wire take ${secs(b.exposed_pipeline)}`); }
   if (b.exposed_data > 0) { left.push(`data-parallel communication takes ${secs(b.exposed_data)}`); }
   if (b.optimizer > 0) { left.push(`the optimizer takes ${secs(b.optimizer)}`); }
-  const apart = Math.abs(by) < 5e-4 ? 'Measured is what the formula says' : `Measured is ${(100 * Math.abs(by)).toFixed(1)} points ${by > 0 ? 'above' : 'below'} the formula`;
+  const apart = Math.abs(by) < 5e-4 ? 'The simulation gives what the formula gives' : `The simulation is ${(100 * Math.abs(by)).toFixed(1)} points ${by > 0 ? 'above' : 'below'} the formula`;
   out.push(el('p', {class: 'small'}, apart + (left.length > 0 ? `, which does not know that ${left.join('; ')}` : '') + `. Source: ${times.source || 'docs/internals/model.md of trainyard'}.`));
   return out;
 }
@@ -131,17 +131,17 @@ function isUneven(run) {
 function unevenWords(run) {
   const f = run.formula, b = run.figures.breakdown, moved = run.schedules.items.find((item) => item.balance);
   const own = run.schedules.items.find((item) => item.own);
-  return `Most of it comes from uneven stages: stage ${f.slowest} takes ${share(f.slowest_over_mean - 1)} longer than the mean, and in every round all wait for it, ` +
-    `${secs(f.uneven_s)} a step; filling and draining are ${secs(b.bubble_fill + b.bubble_drain)}. More micro-batches would not change that, moving layers may: ` +
+  return `Most of it comes from uneven stages: stage ${f.slowest} takes ${share(f.slowest_over_mean - 1)} longer than the mean, and all others wait for it in every round: ` +
+    `${secs(f.uneven_s)} a step. Filling and draining take ${secs(b.bubble_fill + b.bubble_drain)}. More micro-batches do not change that; moving layers may: ` +
     (moved ? `with ${moved.set[0]} the step takes ${secs(moved.step_s)} (${signedShare(moved.step_s / own.step_s - 1)}).` :
-      'these stages are as even as whole layers make them, so other numbers of stages or chunks are left.');
+      'these stages are as even as whole layers allow; try other numbers of stages or chunks.');
 }
 
 /* Words of a row: "zb-v, 2 chunks", "1f1b, layers [15, 15, 16, 14]". */
 function scheduleName(item) {
   const name = item.name === 'file' ? 'own order' : item.name;
   const layers = item.balance ? item.set[0].split('=')[1] : '';
-  return name + (item.chunks > 1 ? `, ${item.chunks} chunks` : '') + (item.own ? ': this run' : layers ? `, layers ${layers.length > 24 ? 'dealt anew' : layers}` : '');
+  return name + (item.chunks > 1 ? `, ${item.chunks} chunks` : '') + (item.own ? ': this run' : layers ? `, layers ${layers.length > 24 ? 'repartitioned' : layers}` : '');
 }
 
 /* Each of them simulated, the fastest first. */
@@ -178,7 +178,7 @@ function othersCard(card, runs) {
   card.replaceChildren();
   if (!card.hidden) {
     card.append(el('h2', {id: 'h-others'}, 'What would another schedule do?'),
-      el('p', {class: 'lead'}, `Each is simulated on this job${run.schedules.no_dice ? ', this run too, without jitter, spread and uneven routing' : ''}; beside its bubble is what its formula promises for the passes of this run, where it is claimed to hold` +
+      el('p', {class: 'lead'}, `Each is simulated on this job${run.schedules.no_dice ? ', this run too, without jitter, spread and uneven routing' : ''}; beside its bubble is that of its formula for the passes of this run, where the formula holds` +
         (run.formula.weight_s > 0 ? '' : ' (a backward that is split is taken as two halves, a guess)') + '.'),
       othersTable(run, nameOf(runs, 0)), ...othersWords(run));
   }
@@ -258,7 +258,7 @@ function breakdownCard(card, runs) {
   const chart = stackedBars(rows, most, 'Where the time of the compute streams goes; the numbers are in the tables Breakdown and Ranks shown.', room(card));
   chart.prepend(defs);
   card.replaceChildren(el('h2', {id: 'h-breakdown'}, 'Where the time goes'),
-    el('p', {class: 'lead'}, 'Every moment of the compute stream has one cause; hatched is waiting.'), chart,
+    el('p', {class: 'lead'}, 'Every moment of the compute stream has one cause. Hatched: waiting.'), chart,
     keyOf(present.map((b) => [bucketWords(runs, b), colours.css(look(b))])));
 }
 

@@ -41,7 +41,7 @@ const MEMORY = [
   ['optimizer', 'Optimizer', '#3f9f7f', '#009e73', '#4a4a4a'],
   ['buffers', 'Buffers', '#a9a9b8', '#999999', '#bdbdbd'],
   ['activations', 'Activations', '#f0b35a', '#e69f00', '#d9d9d9'],
-  ['passing', 'For the pass at work', '#e2763a', '#d55e00', '#efefef'],
+  ['passing', 'For the current pass', '#e2763a', '#d55e00', '#efefef'],
   ['reserve', 'Fragmentation, context, communicators', '#d7d7df', '#cccccc', '#f7f7f7'],
 ];
 

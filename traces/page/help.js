@@ -14,7 +14,7 @@ const MEANINGS = {
   'comm.pp': 'activations to the next stage, gradients to the one before',
   'comm.cp': 'pieces of the sequence among GPUs that share it',
   'comm.ep': 'tokens to the experts and back',
-  'offload': 'states on their way between the GPU, the memory of its node and its drives',
+  'offload': 'states on their way between the GPU, the memory of its node and NVMe',
   'host': 'the processors of the node update parameters',
   'deadlock': 'it waits for something that never comes',
 };
@@ -35,24 +35,24 @@ function colourList(runs) {
 
 function aboutRows(run) {
   const alone = new Set(run.rows.map((row) => row.stage)).size === run.rows.length;
-  return `Time goes to the right. Each row is one GPU${alone && run.pipeline > 1 ? ', the first of its pipeline stage' : ''}, and the boxes are what it computes: ` +
-    'the number is that of the micro-batch. Thin lanes below are what its network does meanwhile, and below that lies its memory. ' +
-    `${run.rows.length} of ${run.ranks} GPUs are shown; the figures are about all of them.`;
+  return `Time runs to the right. Each row is one GPU${alone && run.pipeline > 1 ? ', the first of its pipeline stage' : ''}. Its boxes are forward and backward passes: ` +
+    'the number is the micro-batch. Thin lanes below show its communication, and below them its memory. ' +
+    `${run.rows.length} of ${run.ranks} GPUs are shown; the figures cover all of them.`;
 }
 
 /* Why backwards are longer. */
 function aboutBackward(run) {
   const f = run.formula, times = (f.backward_s / f.forward_s).toFixed(2);
-  const again = run.figures.breakdown.recompute > 0 ? ' Here the forward is done once more before it, too, to save memory: that makes it three times.' : '';
+  const again = run.figures.breakdown.recompute > 0 ? ' Here recomputation repeats the forward pass to save memory, which makes three.' : '';
   return [`Why does a backward take ${times} times as long as a forward?`,
     'A forward multiplies inputs by weights. A backward does two multiplications of that size: one for the gradient of the inputs, one for the gradient of the ' +
-    `weights.${again} Here a forward takes ${secs(f.forward_s)}, a backward ${secs(f.backward_s)} on average, waiting inside them included; what is not a multiplication makes the rest of the difference.`];
+    `weights.${again} Here a forward takes ${secs(f.forward_s)}, a backward ${secs(f.backward_s)} on average, waiting inside them included. Other kernels make the rest of the difference.`];
 }
 
 function aboutHeld(run) {
   const rows = run.rows.filter((row) => row.tp === 0 && row.dp === 0 && row.cp === 0);
   return ['Why do stages need different amounts of memory?',
-    'Activations of a forward are kept until its backward has used them. How many micro-batches a stage holds at its fullest moment is up to the schedule: ' +
+    'Activations of a forward are kept until its backward has used them. The schedule decides how many micro-batches a stage holds at its peak: ' +
     `${rows.slice(0, 16).map((row) => `stage ${row.stage} holds ${row.peak_held}`).join(', ')}${run.chunks > 1 ? ' (once for each chunk they are in)' : ''}. Weights, gradients and optimizer state stay all the time; ` +
     'the first stage has the embedding, the last one the logits in addition.'];
 }
@@ -61,15 +61,15 @@ function aboutBubble(run) {
   const f = formulaShare(run), simple = f && simpleShare(run, f);
   const more = simple ? ` With twice the micro-batches the formula says ${share((run.pipeline - 1) / (2 * run.micro_batches * run.chunks + run.pipeline - 1))} instead of ${share(f.share)}.` : '';
   const cause = run.schedules && isUneven(run) ? unevenWords(run) :
-    `While the first micro-batch travels down the stages, and while the last gradient travels back, some of them have nothing to do. More micro-batches a step make that a smaller share.${more}`;
+    `Some stages are idle while the first micro-batch passes down the stages and while the last gradient passes back. With more micro-batches in a step this share falls.${more}`;
   return ['How can the bubble become smaller?',
-    `${cause} Other schedules change the order of the work: the card \u201cWhat would another schedule do?\u201d below has each of them simulated on this job.`];
+    `${cause} Other schedules change the order of the work. The section \u201cWhat would another schedule do?\u201d below simulates each of them on this job.`];
 }
 
 function aboutMfu(run) {
   return [`What is MFU, and why is it ${share(run.figures.mfu)}?`,
-    `The arithmetic that the model needs, over what the GPUs could do at their peak in the same time. GPUs compute ${share(1 - idleShare(run))} of the step; ` +
-    'while they do, kernels do not reach the peak, and the optimizer and recomputation do not count as the model\u2019s.'];
+    `The FLOPs that the model needs, over those that the GPUs could do at their peak in the same time. GPUs compute for ${share(1 - idleShare(run))} of the step. ` +
+    'Kernels do not reach the peak, and the FLOPs of the optimizer and of recomputation do not count.'];
 }
 
 /* [question, answer or node]... of what is on this page. */
@@ -80,8 +80,8 @@ function questionsOf(runs) {
     if (run.pipeline > 1) { out.push(aboutBubble(run), aboutHeld(run)); }
     out.push(aboutMfu(run));
   }
-  out.push(['What is the critical path?', 'The chain of work and messages, each of which waited for the one before, that is as long as the whole run. ' +
-    'Making anything else faster does not help; making something on it faster helps at most until another chain is the longest.']);
+  out.push(['What is the critical path?', 'The chain of work and messages that sets the run time: each part waited for the one before. ' +
+    'Only a faster part of this chain makes the run faster, until another chain becomes the longest.']);
   return out;
 }
 

@@ -56,7 +56,7 @@ class Bits {
       first = (first + counts[bits]) << 1;
       code <<= 1;
     }
-    throw new Error('its data make no sense');
+    throw new Error('its data are damaged');
   }
 
   /* Codes that the block brings along, section 3.2.7. */

@@ -40,7 +40,7 @@ function memoryAt(memory, t) {
 function memoryTip(timeline, spot) {
   const run = timeline.runs[spot.run], row = run.rows[spot.row];
   const at = memoryAt(timeline.memory[spot.run][spot.row], spot.t);
-  const parts = [...row.fixed.map((b, k) => [MEMORY[k][0], b]), ['activations', at.kept], ['the pass at work', at.passing], ['reserve', row.reserve]];
+  const parts = [...row.fixed.map((b, k) => [MEMORY[k][0], b]), ['activations', at.kept], ['the current pass', at.passing], ['reserve', row.reserve]];
   return [el('b', {}, 'Memory', el('span', {}, `${bytes(parts.reduce((sum, [, b]) => sum + b, 0))} of ${bytes(row.capacity)}`)),
     el('p', {class: 'dim'}, `${rowName(run, spot.row)} \u00b7 at ${seconds(spot.t)}`),
     el('p', {}, sumWords(parts)),

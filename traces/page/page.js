@@ -46,7 +46,7 @@ function fillHead() {
   const troubles = runs.filter((run) => run.trouble);
   if (troubles.length > 0) {
     $('trouble').hidden = false;
-    $('trouble').append(el('b', {}, 'This run can never finish. The page shows what happened before it stopped.'),
+    $('trouble').append(el('b', {}, 'This run can never finish. The page shows the run until it stopped.'),
       ...troubles.map((run) => el('pre', {}, run.trouble)));
   }
 }

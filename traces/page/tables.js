@@ -71,8 +71,8 @@ function pathTable(run, name) {
     .map(([what, s]) => ({cells: [what, seconds(s.time), share(s.time / total), s.n]}));
   rows.push({sum: true, cells: ['all', seconds(total), share(1), run.path.length]});
   const hidden = run.path.reduce((sum, step) => sum + (step.slice < 0 ? step.dur : 0), 0) > 0.5 * total;
-  return table(`Critical path${name}`, 'what the run is as long as' +
-    (hidden ? '; most of it is on ranks that are not shown: choose others, such as --ranks slowest:8' : ''), ['', 'time', 'share', 'times'], rows);
+  return table(`Critical path${name}`, 'sets the run time' +
+    (hidden ? '; most of it is on ranks that are not shown; show them with --ranks slowest:8' : ''), ['', 'time', 'share', 'times'], rows);
 }
 
 function rowsTable(run, name) {

@@ -6,14 +6,14 @@ const LOSSES = {checkpoints: 'checkpoints', lost_work: 'lost work', detect: 'det
 
 function lossesTable(fleet, name) {
   const played = fleet.monte_carlo, parts = Object.keys(fleet.loss).filter((key) => fleet.loss[key] > 0 || played.loss[key] > 0);
-  return table(`Where the weeks go${name}`, `in closed form, and played: ${played.runs} histories of ${played.days} days`,
+  return table(`Where the weeks go${name}`, `closed form, and ${played.runs} simulated trainings of ${played.days} days`,
     ['', 'closed form', 'played'], [
       {cells: ['goodput', share(fleet.goodput), `${share(played.goodput)} \u00b1 ${share(played.standard_error)}`]},
       ...parts.map((key) => ({cells: [LOSSES[key] || key, share(fleet.loss[key]), share(played.loss[key])]}))]);
 }
 
 function worthTable(fleet, name) {
-  return table(`What would be worth it${name}`, 'in closed form, each alone', ['', 'goodput', 'change'],
+  return table(`What improvements are worth${name}`, 'in closed form, each alone', ['', 'goodput', 'change'],
     fleet.worth.map((change) => ({cells: [change.what, share(change.goodput), signedShare(change.goodput - fleet.goodput)]})));
 }
 

@@ -134,7 +134,7 @@ function why(run, i) {
   const kind = run.kinds[run.kind[i]], before = run.before[i], how = run.hows[run.how[i]];
   const via = run.via[i] >= 0 ? `, by way of rank ${run.via[i]}, which is not shown` : '';
   if (kind.sort === 'idle' && isStuck(run, i)) {
-    return `It can never go on. It stands at ${run.rows[run.row[i]].stuck}.`;
+    return `It can never continue. It waits at ${run.rows[run.row[i]].stuck}.`;
   }
   if (kind.sort === 'idle') {
     const cause = IDLE[kind.name] ? IDLE[kind.name][1] : 'nothing was there to do';
@@ -142,7 +142,7 @@ function why(run, i) {
       return `The GPU had nothing to compute: ${cause}. It is not shown at this level of detail; it came after ${placedName(run, before, run.row[i])}.`;
     }
     return `The GPU had nothing to compute: ${cause}` +
-      (before >= 0 ? `. It went on after ${placedName(run, before, run.row[i])}${comesFrom(run, before)}${via}.` : '.');
+      (before >= 0 ? `. It continued after ${placedName(run, before, run.row[i])}${comesFrom(run, before)}${via}.` : '.');
   }
   if (before < 0) {
     return run.start[i] === 0 ? 'It starts with the run: nothing had to end first.'
@@ -150,7 +150,7 @@ function why(run, i) {
   }
   const name = placedName(run, before, run.row[i]);
   const part = endOf(run, before) > run.start[i] ? 'a part of ' : '';
-  const sent = kind.sort === 'pass' && run.kinds[run.kind[before]].name === 'send' ? ': this training stack computes on when the message is away' : '';
+  const sent = kind.sort === 'pass' && run.kinds[run.kind[before]].name === 'send' ? ': this framework continues to compute once the message is sent' : '';
   const late = run.delay[i] > 0 ? `, ${seconds(run.delay[i])} after it was sent` : '';
   switch (how) {
     case 'stream': return `It is next in order: ${part}${name} ended${via}.`;
@@ -164,7 +164,7 @@ function why(run, i) {
 /* Whom a collective connects. */
 const GROUPS = {
   tp: 'GPUs that share every layer', dp: 'GPUs with the same layers and other data', cp: 'GPUs that share a sequence',
-  ep: 'GPUs that share experts', etp: 'GPUs that share every expert', edp: 'GPUs with the same experts and other data', mp: 'GPUs of one copy of the model', world: 'all GPUs',
+  ep: 'GPUs that share experts', etp: 'GPUs that share every expert', edp: 'GPUs with the same experts and other data', mp: 'GPUs of one data-parallel replica', world: 'all GPUs',
 };
 
 function detailOf(run, i) {

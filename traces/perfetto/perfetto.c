@@ -212,10 +212,10 @@ static void pf_put_tracks(struct ty_pf *f)
 {
     put_start(f);
     find_naming(f);
-    pf_put_track(f, &(struct ty_pf_track){
-                        .uuid = TY_PF_ROOT,
-                        .name = root_name(f),
-                        .description = f->view.path != NULL ? "what the run is as long as" : NULL});
+    pf_put_track(
+        f, &(struct ty_pf_track){.uuid = TY_PF_ROOT,
+                                 .name = root_name(f),
+                                 .description = f->view.path != NULL ? "sets the run time" : NULL});
     pf_put_track(
         f, &(struct ty_pf_track){.uuid = TY_PF_FIGURES, .parent = TY_PF_ROOT, .name = "figures"});
     put_figures(f);

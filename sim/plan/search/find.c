@@ -195,8 +195,8 @@ static int check_kept(const struct ty_plan_store *store, const struct ty_sweep_s
     }
     if (rc == 0 && strcmp(line.data, store->rows.rows.line[sample->row]) != 0) {
         rc = ty_fail(err, TY_EINPUT,
-                     "%s: row %" PRIu32 " comes out differently now: the run file, a file that it "
-                     "names, or this program is not what it was; remove it to start anew",
+                     "%s: row %" PRIu32 " has another result now: the run file, a file that it "
+                     "names, or this program changed; remove it to start again",
                      sample->path, sample->row + 1);
     }
     ty_text_release(&line);
@@ -589,7 +589,7 @@ static int search_and_store(struct finding *f, struct ty_err *err)
     int rc = o->folder != NULL ? plan_store_open(&f->store, a, all_rows(a), o, err) : 0;
     rc = rc < 0 ? rc : search_all(f, err);
     if (rc == 0 && o->crew != NULL && !a->exact) {
-        rc = ty_fail(err, TY_EIO, "interrupted; --resume goes on from the rows that are finished");
+        rc = ty_fail(err, TY_EIO, "interrupted; --resume continues after the finished rows");
     }
     if (rc == 0 && ty_crew_leads(o->crew) && o->folder != NULL && a->exact) {
         rc = plan_store_finish(&f->store, err);

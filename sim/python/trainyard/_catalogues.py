@@ -84,7 +84,7 @@ def init(model: Optional[str] = None, cluster: Optional[str] = None, gpus: int =
 
 def import_job(form: str, *paths: c.PathLike, gpus: int = 0, cluster: Optional[str] = None,
                env: Settings = None) -> Job:
-    """Reads scripts and configurations of a job of another stack, "megatron" or another that
+    """Reads scripts and configurations of a job of another framework, "megatron" or another that
     `trainyard help import` tells of, as a run file with the origin of each value beside it.
 
     Scripts are read, never run; `env` is what they find in their environment, {"NNODES": 4}.

@@ -107,7 +107,7 @@ class Tasks:
 
 
 class Planned:
-    """A run file that was read and planned; `print` shows what it is, and its bill of memory."""
+    """A run file that was read and planned; `print` shows what it is, and its memory estimate."""
 
     def __init__(self, given: Source, plan: Any) -> None:
         self.name = given.name
@@ -124,7 +124,7 @@ class Planned:
         return c.call_text(c.lib.ty_config_show, self._config.pointer)
 
     def check(self) -> str:
-        """What `trainyard check` says: cluster, layout, tasks, bill of memory."""
+        """What `trainyard check` says: cluster, layout, tasks, memory estimate."""
         return self._text(c.lib.ty_run_report, b"check")
 
     def traffic(self) -> str:
@@ -346,7 +346,7 @@ def run(source: SourceLike, sets: Settings = None, overlays: Overlays = (), *,
 
 
 def check(source: SourceLike, sets: Settings = None, overlays: Overlays = ()) -> Planned:
-    """Reads and plans, simulates nothing: `fits`, `peak_memory_bytes`; `print` shows the bill."""
+    """Reads and plans, simulates nothing: `fits`, `peak_memory_bytes`; `print` shows the memory estimate."""
     return Planned(Source(source, sets, overlays), c.lib.ty_run_outline)
 
 

@@ -310,11 +310,11 @@ def _verdict(one: Dict[str, Any]) -> List[str]:
         told.append(f"the measured step is {'inside' if one['inside_band'] else 'outside'} the 90 % "
                     f"band, {low} to {high}")
     if one["explained_by"]:
-        told.append("what would close the gap, each by itself, and what it leaves")
+        told.append("fixes that close the gap, each alone, and the gap that remains")
         told += [f"  {change['what']:52} {100 * change['error']:+.1f} %   --set "
                  f"'{change['set']}'" for change in one["explained_by"]]
     elif one["explained_by"] is not None and abs(one["error"]) > WITHIN:
-        told.append("what would close the gap: not known; no single change that is tried does")
+        told.append("fixes that close the gap: none; no single change tried does")
     return told
 
 
@@ -395,7 +395,7 @@ def calibrate_rows(paths: Sequence[str], overlays: Sequence[str] = ()) -> str:
         text = c.call_text(c.lib.ty_config_show, config.pointer)
         values = _values(config.pointer)
         if quantity(values.get("measured.step_time", "")) is None:
-            raise c.Error(f"{path}: no measured.step_time; write it, or import the log anew with "
+            raise c.Error(f"{path}: no measured.step_time; write it, or import the log again with "
                           "trainyard import log", 3)
         every.append(values)
         for key, origin in re.findall(r"^([a-z]+\.[\w.]+) .*# ([^#\n]*)$", text, re.M):

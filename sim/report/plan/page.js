@@ -85,7 +85,7 @@ function draw() {
   const chart = svg('svg', {width: wide, height: EDGE.high, role: 'group', 'aria-label': 'Layouts by step time and memory'});
   drawAxes(chart, xs, ys, unit < 1 ? 'ms' : 's', wide);
   chart.append(svg('path', {class: 'frame', 'stroke-dasharray': '6 4', d: `M${EDGE.left} ${ys.at(gib(capacity))}H${wide - EDGE.right}`}),
-    text(wide - EDGE.right, ys.at(gib(capacity)) - 5, 'end', 'what a GPU has'), ...sizes.map((gpus) => stairsOf(gpus, x, y, wide)),
+    text(wide - EDGE.right, ys.at(gib(capacity)) - 5, 'end', 'memory of a GPU'), ...sizes.map((gpus) => stairsOf(gpus, x, y, wide)),
     ...own.flatMap((row) => [svg('path', {class: 'frame', d: `M${x(row) - 6} ${y(row) - 6}l12 12m0 -12l-12 12`}), text(x(row) - 9, y(row) - 9, 'end', 'yours')]),
     ...points.map((row, i) => markOf(row, i, x(row), y(row))));
   $('plot').replaceChildren(chart);
@@ -170,7 +170,7 @@ function listen() {
 
 fillHead();
 $('tables').append(tableOf('The best', `${said(points[0], keys.filter((key) => !differing.includes(key)))} in all of them`, plan.rows),
-  tableOf('What no other beats in both time and memory', plan.pareto_within ? `of those up to ${plan.pareto_within} times as long` : '', plan.pareto),
+  tableOf('Not beaten in both time and memory (Pareto front)', plan.pareto_within ? `of those up to ${plan.pareto_within} times as long` : '', plan.pareto),
   ...(plan.tight.length > 0 ? [tableOf('Tight', `less than ${share(plan.margin)} of a GPU's memory is free`, plan.tight)] : []));
 draw();
 listen();

@@ -485,7 +485,7 @@ static void put_title(struct plot *p)
     char digest[TY_DIGEST_TEXT];
     ty_text_add(p->out, "<text x=\"%.1f\" y=\"30\" font-size=\"18\" font-weight=\"bold\">", 24.0);
     ty_svg_put_escaped(p->out, base->arch.name != NULL ? base->arch.name : "A model");
-    ty_text_add(p->out, ": what no other layout beats in both time and memory%s</text>\n",
+    ty_text_add(p->out, ": layouts that no other beats in both time and memory%s</text>\n",
                 p->answer->exact ? "" : " (as far as was searched)");
     ty_text_add(p->out,
                 "<text x=\"24\" y=\"50\" fill=\"#555\">filled: such a layout; hollow: the fastest "

@@ -452,14 +452,14 @@ static void put_sure(struct ty_text *t, const struct ty_plan_answer *a)
     if (a->sure == NULL) {
         return;
     }
-    ty_text_add(t, "\nhow sure: nine of ten steps lie between, and against that of row %u\n",
+    ty_text_add(t, "\nuncertainty: 90 %% of such steps lie between, and against that of row %u\n",
                 (unsigned)r->row[0].row + 1);
     for (uint32_t i = 0; i < r->n_rows; i++) {
         (void)ty_snprintf(name, sizeof(name), "%6u  ", (unsigned)r->row[i].row + 1);
         ty_band_line(t, name, &a->sure[i].step, i > 0 ? &a->sure[i].gap : NULL);
         tied += i > 0 && !ty_band_told_apart(&a->sure[i].gap);
     }
-    ty_text_add(t, "not told apart from row %u (p > %g): %u of %u other rows\n",
+    ty_text_add(t, "no significant difference from row %u (p > %g): %u of %u other rows\n",
                 (unsigned)r->row[0].row + 1, TY_SWEEP_TIED, (unsigned)tied,
                 (unsigned)r->n_rows - 1);
 }
@@ -474,7 +474,7 @@ static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE], has[CELL], of[CELL], share[CELL];
     ty_text_add(
         t,
-        "\nunequal stages: %u layout%s dealt anew (exact where costs add up, then simulated; "
+        "\nunequal stages: %u layout%s repartitioned (exact where costs add up, then simulated; "
         "not of the space above): ",
         (unsigned)u->dealt, u->dealt == 1 ? "" : "s");
     if (!u->found) {
@@ -605,7 +605,7 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     }
     put_exact(t, a);
     if (a->no_noise) {
-        ty_text_add(t, "chance is set aside: jitter, spread of GPUs and uneven routing\n");
+        ty_text_add(t, "random factors are off: jitter, GPU spread and uneven routing\n");
     }
     put_own(t, a);
     put_space(t, a);

@@ -234,7 +234,7 @@ TEST(a_table_of_the_run_file_does_not_answer)
     ck_assert(js_is(js_get(p.report, "set_aside"), "cluster.operators"));
     char *with = file_text(p.overlay, &n);
     /* the same values, under a head that says so */
-    ck_assert_ptr_nonnull(strstr(with, "# cluster.operators of the run file: set aside"));
+    ck_assert_ptr_nonnull(strstr(with, "# cluster.operators of the run file: not used in the fit"));
     ck_assert_str_eq(strstr(without, "\ncluster:"), strstr(with, "\ncluster:"));
     free(without);
     free(with);

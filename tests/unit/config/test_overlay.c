@@ -47,7 +47,7 @@ TEST(a_group_that_the_schedule_has_no_use_for_is_told)
         const char *name, *said;
     } rows[] = {
         {"interleaved, chunks: 2", ""},
-        {"1f1b", "--set: schedule.group is left aside: 1f1b has no groups of "
+        {"1f1b", "--set: schedule.group is ignored: 1f1b has no groups of "
                  "micro-batches\n"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -138,7 +138,7 @@ TEST(mistakes_have_their_message)
         {"errors: [cluster.derate 0.1]", "cluster.derate: no error behind it (cluster.derate 0.1)"},
         {"errors: [cluster.derate]", "no error behind it"},
         {"errors: [\"\"]", "an empty entry"},
-        {"errors: [run.jitter 10 %]", "run.jitter: nothing here"},
+        {"errors: [run.jitter 10 %]", "run.jitter: its value is 0"},
         {"errors: [cluster.derate 3 %, cluster.derate 4 %]", "cluster.derate: named twice"},
         {"correlations: [cluster.derate cluster.norm_passes 0.1]",
          "cluster.derate: a key without an error; add it to uncertainty.errors"},
@@ -151,7 +151,7 @@ TEST(mistakes_have_their_message)
         {"errors: [cluster.derate 3 %, cluster.norm_passes 4 %, cluster.nic_efficiency 9 %]\n"
          "  correlations: [cluster.derate cluster.norm_passes 0.9 cluster.nic_efficiency 0.9,\n"
          "    cluster.norm_passes cluster.nic_efficiency -0.9]",
-         "together they cannot be (not positive definite)"},
+         "they contradict each other (not positive definite)"},
         {"scatter: -2 %", "scatter"},
         {"guesses: some", "true or false"},
         {"eror: [x]", "unknown key"},

@@ -89,7 +89,7 @@ TEST(inputs_are_kept_as_they_were_cast)
         c.layout.framework.fp8_activations = as_cast != 0;
         ck_assert_double_eq(kept(&c, "inputs of q, k, v"), B * T * h);
         ck_assert_double_eq(kept(&c, "inputs of the MLP"), B * T * h);
-        ck_assert_double_eq(kept(&c, "MLP product"), B * T * f);
+        ck_assert_double_eq(kept(&c, "MLP gated output"), B * T * f);
         ck_assert_double_eq(kept(&c, "MLP up"), 2 * T * f);
         ck_assert_double_eq(kept(&c, "attention output"), 2 * T * h);
         ck_assert_double_eq(kept(&c, "attention output in fp8"), as_cast != 0 ? B * T * h : 0);

@@ -195,8 +195,8 @@ TEST(a_config_that_cannot_be_used_says_why)
          "     \"num_local_experts\": 8}\n                          ^"},
         {"{\"model_type\": \"frog\"}",
          "1:16: model_type: unknown (frog), and not of llama's shape: it has no num_hidden_layers; "
-         "trainyard list families has those that are read; else give layers, hidden, heads and "
-         "vocabulary in the model section\n    {\"model_type\": \"frog\"}\n                   ^"},
+         "trainyard list families has the known ones; or set layers, hidden, heads and vocabulary "
+         "in the model section\n    {\"model_type\": \"frog\"}\n                   ^"},
         {"{\"model_type\": \"frog\", " LLAMA_SHAPE ", \"rms_norm_eps\": 1e-5,\n"
          " \"use_mixture\": true, \"n_streams\": 4, \"use_cache\": true}",
          "1:16: model_type: unknown (frog), and not of llama's shape: not understood are "
@@ -205,7 +205,8 @@ TEST(a_config_that_cannot_be_used_says_why)
          " \"hidden_act\": \"gelu\"}",
          "1:16: model_type: unknown (frog), and not of llama's shape: its hidden_act is not "
          "silu; "},
-        {"{\"vocab_size\": 100}", "1:1: model_type: missing; trainyard list families has those "},
+        {"{\"vocab_size\": 100}",
+         "1:1: model_type: missing; trainyard list families has the known "},
         {"{\"model_type\": \"zamba2\", \"num_experts\": 16}",
          "1:16: model_type: zamba2: its layers of Mamba are of the first kind, or share weights"},
         {"{\"model_type\": \"t5\", \"d_model\": 512}",

@@ -68,7 +68,7 @@ TEST(what_is_wrong_is_said_at_the_value_to_change)
          "(60), embedding and head; write at most 15"},
         {"pipeline: 4\nglobal_batch: 96\nstage_layers: [0, 60, 0, 0]", 1,
          "3:15: layout.stage_layers: stage 2 has no layers; only the first (embedding) and the "
-         "last (head) do without: write at least 1, or auto"},
+         "last (head) may have none: write at least 1, or auto"},
         {"pipeline: 2\nglobal_batch: 96\nstage_layers: [30, 15, 15]", 1,
          "3:15: layout.stage_layers: 3 numbers for pipeline x schedule.chunks = 2 x 1 = 2 stages; "
          "write 2, or auto"},
@@ -137,10 +137,10 @@ TEST(grids_of_ranks_have_their_messages)
          "1:27: layout.tensor_depth: 2 grids with tensor_scheme 1d, which has one; write 1, or a "
          "tensor_scheme of 2.5d"},
         {"{tensor: 4, tensor_scheme: 2d, micro_batch: 3, global_batch: 24}",
-         "1:45: layout.micro_batch: 3: tensor_scheme 2d deals sequences to 2 parts of a tensor "
+         "1:45: layout.micro_batch: 3: tensor_scheme 2d spreads sequences over 2 parts of a tensor "
          "group of 4; try 4"},
         {"{tensor: 8, tensor_scheme: 3d, micro_batch: 2, global_batch: 32}",
-         "1:45: layout.micro_batch: 2: tensor_scheme 3d deals sequences to 4 parts of a tensor "
+         "1:45: layout.micro_batch: 2: tensor_scheme 3d spreads sequences over 4 parts of a tensor "
          "group of 8; try 4"},
         {"{tensor: 9, tensor_scheme: 2d, micro_batch: 3, global_batch: 24}",
          "1:10: layout.tensor: 9: with tensor_scheme 2d 3 must divide model.heads (52); try 1, 4, "

@@ -176,8 +176,8 @@ TEST(mistakes_are_told)
     static const struct {
         const char *layout, *message;
     } rows[] = {
-        {"recompute_layers: 4", "4: layout.recompute is none; write there what of these layers is "
-                                "computed again, or full:4 here"},
+        {"recompute_layers: 4", "4: layout.recompute is none; write there which parts of these "
+                                "layers to recompute, or full:4 here"},
         {"recompute: full, recompute_layers: [4, 3, 2]",
          "3 numbers for pipeline x schedule.chunks = 4 stages; write 4, or one for all of them"},
         {"recompute: full, recompute_layers: [4, 3, 2, 9]",

@@ -208,7 +208,7 @@ TEST(a_capacity_drops_what_is_above_it)
 static void routed_B(const struct quick_run *q, double *exact, double *buffer)
 {
     static const char *const names[] = {"rows of the experts", "experts' gate", "experts' up",
-                                        "experts' product", "gradients in the experts"};
+                                        "experts' gated output", "gradients in the experts"};
     struct ty_bill bill;
     ty_run_bill(q->run, 0, &bill);
     ck_assert_int_eq(bill.kind, TY_PEAK_LAYER);

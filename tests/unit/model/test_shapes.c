@@ -229,7 +229,8 @@ TEST(shapes_that_cannot_be_are_told)
          "model.full_layers: model.window_period (2) says which layers see all tokens, too; write "
          "none for one of them"},
         {SMALL "window: 32\nfull_layers: [1, 4]\n",
-         "model.full_layers: 4 is no layer: they are 0 to 3 (model.layers less one)"},
+         "model.full_layers: 4: there is no such layer; layers are 0 to 3 (model.layers "
+         "less one)"},
         {SMALL "window: 32\nfull_layers: [2, 1]\n",
          "model.full_layers: 1 comes after 2; write each layer once, the first ones first"},
         {SMALL "mlp_layers: [1]\n",
@@ -237,7 +238,7 @@ TEST(shapes_that_cannot_be_are_told)
         {MOE "dense_layers: 2\nmlp_layers: [1]\n",
          "model.mlp_layers: layer 1 is one of model.dense_layers (2) already; leave it out"},
         {MOE "mlp_layers: [0, 1, 2, 3]\n",
-         "model.mlp_layers: leaves no layer to model.experts of the 4 there are; write fewer, or 0 "
+         "model.mlp_layers: leaves none of the 4 layers to model.experts; write fewer, or 0 "
          "experts"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {

@@ -15,19 +15,19 @@ TEST(what_must_fit_together_is_said_at_its_key)
     static const struct {
         const char *text, *message;
     } rows[] = {
-        {SHAPE "experts: 8", "model.experts_per_token: 0: with model.experts a token goes to one "
-                             "of them at least; write from 1 to 8"},
+        {SHAPE "experts: 8", "model.experts_per_token: 0: with model.experts each token "
+                             "goes to at least one expert; write 1 to 8"},
         {SHAPE "experts: 8\nexperts_per_token: 9",
          "run.yaml:6:20: model.experts_per_token: 9 is more than model.experts (8); write 8 or "
          "less"},
         {SHAPE "shared_ffn: 128",
          "run.yaml:5:13: model.shared_ffn: no layer has experts; write a model.experts"},
-        {MOE "dense_layers: 4", "run.yaml:7:15: model.dense_layers: 4 leaves no layer to "
-                                "model.experts of the 4 there are; write less, or 0 experts"},
+        {MOE "dense_layers: 4", "run.yaml:7:15: model.dense_layers: 4 leaves none of the 4 "
+                                "layers to model.experts; write less, or 0 experts"},
         {MOE "shared_gate: true", "run.yaml:7:14: model.shared_gate: true: no expert is shared; "
                                   "give model.shared_ffn, or write false"},
-        {MOE "group_limit: 2", "run.yaml:7:14: model.group_limit: 2: experts are in no groups; "
-                               "give model.expert_groups, or write none here"},
+        {MOE "group_limit: 2", "run.yaml:7:14: model.group_limit: 2: the experts are not in "
+                               "groups; set model.expert_groups, or write none here"},
         {MOE "expert_groups: 3",
          "run.yaml:7:16: model.expert_groups: 3 does not divide model.experts (16); try 2"},
         {MOE "expert_groups: 8\ngroup_limit: 1",
@@ -38,11 +38,11 @@ TEST(what_must_fit_together_is_said_at_its_key)
         {SHAPE "head_rope: 8",
          "run.yaml:5:12: model.head_rope: attention is not latent; write a model.kv_latent"},
         {SHAPE "kv_latent: 32\nkv_heads: 2", "run.yaml:6:11: model.kv_heads: 2: with "
-                                             "model.kv_latent every head has keys and values of "
-                                             "its own; write 4, or auto"},
+                                             "model.kv_latent every head has its own keys and "
+                                             "values; write 4, or auto"},
         {SHAPE "kv_latent: 32\nqk_norm: true", "run.yaml:6:10: model.qk_norm: true: with "
-                                               "model.kv_latent the latents have norms, heads "
-                                               "none; write false"},
+                                               "model.kv_latent the latents have norms, the heads "
+                                               "do not; write false"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct model_case c;

@@ -122,7 +122,7 @@ TEST(a_tensor_is_held_in_every_layer_of_every_micro_batch)
     ck_assert_uint_eq(bill.pass->mb, 0);
     ck_assert_int_eq(bill.kind, TY_PEAK_LAYER);
     ck_assert_double_eq(part_B(&bill, "q, k, v"), 4 * 8 * tokens * 3 * 2 * 4096);
-    ck_assert_double_eq(part_B(&bill, "MLP product"), 4 * 8 * tokens * 2 * 11008);
+    ck_assert_double_eq(part_B(&bill, "MLP gated output"), 4 * 8 * tokens * 2 * 11008);
     ck_assert_double_eq(part_B(&bill, "token numbers"), 4 * tokens * 8);
     ck_assert_double_eq(part_B(&bill, "gradients in the MLP"), tokens * 3 * 2 * 11008);
     ck_assert_double_eq(part_B(&bill, "logits"), 0);

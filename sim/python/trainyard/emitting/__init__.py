@@ -88,7 +88,7 @@ def emit(stack: str, text: str, name: str = "the run file") -> str:
     # Step times are those of the stack that was simulated, which may be another.
     own = keys["framework.preset"]
     if own not in row.habits:
-        e.add(f"# simulated with the habits of {own if own != '-' else 'no stack'}; --set "
+        e.add(f"# simulated with the framework defaults of {own if own != '-' else 'no framework'}; --set "
               f"framework.preset={row.habits[0]} has those of {row.title}")
     if not row.offloads and derived["offloaded"]:
         e.no_key("layout.offload", "states beside the GPU")
@@ -100,5 +100,5 @@ def emit(stack: str, text: str, name: str = "the run file") -> str:
     if "unlike" in derived:
         e.no_word(f"stages of different shape: {derived['unlike']}")
     if e.unsaid:
-        e.add(f"# {row.title} has no word here for", *e.unsaid)
+        e.add(f"# {row.title} has no option for", *e.unsaid)
     return "\n".join(e.lines) + "\n"

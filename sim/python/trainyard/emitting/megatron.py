@@ -45,7 +45,7 @@ def transformer(e: Emission) -> None:
             e.no_key("model." + key)
     e.flag(f"--tensor-model-parallel-size {e.key('layout.tensor')}")
     if e.key("layout.tensor_scheme") != "1d":
-        e.no_key("layout.tensor_scheme", "it cuts products in one dimension")
+        e.no_key("layout.tensor_scheme", "it splits GEMMs in one dimension")
     e.flag(f"--pipeline-model-parallel-size {e.key('layout.pipeline')}")
     e.switch("--sequence-parallel",
              e.on("layout.sequence_parallel") and e.n("layout.tensor") > 1)
@@ -92,7 +92,7 @@ def context(e: Emission) -> None:
         e.flag(f"--context-parallel-size {e.key('layout.context')}",
                f"--cp-comm-type {METHODS[method]}")
         if method == "ring":
-            e.no_key("layout.context_method", "its p2p deals chunks as zigzag does")
+            e.no_key("layout.context_method", "its p2p assigns chunks as zigzag does")
 
 
 def experts(e: Emission) -> None:

@@ -78,7 +78,7 @@ def pipeline(e: Emission) -> None:
         e.no_word(f"schedule.name {name}")
     e.add(f"pipeline_parallel_microbatch_size = {e.key('layout.micro_batch')}")
     if not stage_words(e, e.pipeline * e.chunks):
-        e.no_key("layout.stage_layers", "it deals layers by ..._layers_per_stage, and "
+        e.no_key("layout.stage_layers", "it assigns layers by ..._layers_per_stage, and "
                  "..._first_stage_less_layers and ..._last_stage_less_layers")
 
 
@@ -103,7 +103,7 @@ def parallelism(e: Emission) -> None:
     data(e)
     e.add(f"tensor_parallel_degree = {tensor}")
     if e.key("layout.tensor_scheme") != "1d":
-        e.no_key("layout.tensor_scheme", "it cuts products in one dimension")
+        e.no_key("layout.tensor_scheme", "it splits GEMMs in one dimension")
     elif tensor > 1 and not e.on("layout.sequence_parallel"):
         e.no_word("layout.sequence_parallel false: its tensor ranks share sequences, too")
     if tensor > 1 and e.on("framework.overlap_tensor_products"):
@@ -144,7 +144,7 @@ def recompute(e: Emission) -> None:
         e.no_key("layout.recompute_layers", "it is one of so many layers, or all")
     if parts not in (["full"], ["none"]):
         e.no_key("layout.recompute", f"its selective mode{', the nearest,' * nearest} keeps every "
-                                     "second product")
+                                     "second GEMM")
 
 
 def emit(e: Emission) -> None:

@@ -138,6 +138,6 @@ def set_optimizer(f: Facts, source: From, name: str) -> None:
     if kind and kind != "adam" or narrow:
         f.set("framework.optimizer", source, "adam8bit" if narrow else kind)
     elif not kind:
-        f.remark(source, f"{name}: states and update are those of Adam, in 32 bits")
+        f.remark(source, f"{name}: simulated as Adam, in 32 bits")
     if "fused" in low:
         f.set("framework.fused_optimizer", source, "true")

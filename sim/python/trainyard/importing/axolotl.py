@@ -22,7 +22,7 @@ DEGREES = {"tensor_parallel_size": "tp", "context_parallel_size": "cp",
            "sequence_parallel_degree": "cp", "dp_shard_size": "dp_shard",
            "dp_replicate_size": "dp_replicate"}
 PACKED = "each sequence is one document of full length; say others by run.lengths"
-KERNELS = "fused kernels of adapters are not told apart"
+KERNELS = "fused kernels of adapters make no difference here"
 ROWS = Table(
     taken=" ".join([*FLAGS, *DEGREES]) + """ base_model adapter lora_r lora_dropout
         lora_target_modules lora_target_linear lora_modules_to_save load_in_4bit load_in_8bit bf16

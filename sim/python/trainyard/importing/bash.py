@@ -296,7 +296,7 @@ class Shell:
         if name == "0":
             return [Text.of(at.file.path if at.file else "", at)]
         if name in "?$!-":
-            why = f"${name} ({self.short(at)}) is known only to who runs it"
+            why = f"${name} ({self.short(at)}) is known only to the person who runs it"
             return [Text.of("$" + name, at, Doubt(why))]
         value = self.argument(int(name)) if name.isdigit() else self.value(name)
         return [Text.of("$" + name, at, self.unset(name, at)) if value is None else value]
@@ -596,7 +596,7 @@ class Shell:
     def decided(self, found: Outcome, at: Place) -> Union[bool, Doubt]:
         """A status that an `if` asks for: what a program answers is not known."""
         if found == PROGRAM and not isinstance(found, (bool, Doubt)):
-            return Doubt(f"whether a program succeeds ({self.short(at)}) only running tells")
+            return Doubt(f"whether a program succeeds ({self.short(at)}) is known only when it runs")
         return found if isinstance(found, (bool, Doubt)) else True
 
     def if_(self, at: Place, branches: List[Any], otherwise: Statements) -> Outcome:

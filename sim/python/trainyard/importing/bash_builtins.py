@@ -188,7 +188,7 @@ def test(sh: "Shell", words: Words, at: Place) -> Outcome:
 # ---- read and mapfile ----
 
 def unknown(sh: "Shell", name: str, at: Place) -> None:
-    """A value that only running tells, unless --env does."""
+    """A value that is known only when it runs, unless --env does."""
     why = f"{name} is read when the script runs ({sh.short(at)})"
     sh.assign_given(name, Text.of("?", at, Doubt(why)))
 

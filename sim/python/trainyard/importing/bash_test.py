@@ -108,7 +108,7 @@ class Test:
                 return value.doubt
             return (len(value) == 0) == (what == "z")
         place = self.shell.short(operator.at)
-        return Doubt(f"whether -{what} {word.s[:60]} ({place}) holds only running tells")
+        return Doubt(f"whether -{what} {word.s[:60]} ({place}) holds is known only when it runs")
 
     def compare(self, left: Text, operator: str, right: Text) -> Status:
         a, b = left.settled(), right.settled()

@@ -328,7 +328,7 @@ def variables(facts: Facts, shell: Shell) -> None:
     if 0 < gpus < UINT_MAX:
         facts.gpus, facts.per_node, facts.gpus_from = gpus, per_node, source
         facts.remark(source,
-                     f"{gpus} GPUs by the name of a variable: no launcher is told how many")
+                     f"{gpus} GPUs by the name of a variable: no launcher sets the number")
 
 
 # ---- flags that stand in YAML ----
@@ -378,7 +378,7 @@ def put_flag(flags: Flags, name: str, source: From, node: Node) -> None:
                 flags.value(item.text)
         return
     dollar = node.text.find("$")
-    flags.value(node.text, f"{node.text[dollar:]} is filled in by whoever runs it"
+    flags.value(node.text, f"{node.text[dollar:]} is set by the person who runs it"
                 if dollar >= 0 else "")
     assert flag is flags.all[-1]
 

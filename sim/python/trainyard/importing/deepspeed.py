@@ -21,10 +21,10 @@ ZERO = "zero_optimization"
 ROWS = Table(
     taken="""train_batch_size train_micro_batch_size_per_gpu gradient_accumulation_steps
         zero_optimization fp16 bf16 bfloat16 communication_data_type data_types""",
-    no_key={"activation_checkpointing": "how checkpoints are kept is not told apart; whether there "
+    no_key={"activation_checkpointing": "how checkpoints are kept makes no difference here; whether there "
                                         "are any is a flag's to say",
             "sparse_attention": "attention is over all tokens before",
-            "aio": "drives are as fast as cluster.nvme says"},
+            "aio": "NVMe is as fast as cluster.nvme says"},
     idle="""optimizer scheduler gradient_clipping prescale_gradients gradient_predivide_factor
         steps_per_print wall_clock_breakdown dump_state zero_allow_untested_optimizer
         zero_force_ds_cpu_optimizer flops_profiler comms_logger tensorboard wandb csv_monitor
@@ -96,7 +96,7 @@ class Json:
             return None
         mark = self.mark(node.at)
         doubt = (mark[1].why if mark and mark[1] and node.scalar else
-                 "auto is filled in by whoever trains" if node.text == "auto" else "")
+                 "auto is set by the program that trains" if node.text == "auto" else "")
         return Value(node, self.source(node.at, f"{section}.{key}" if section else key), doubt)
 
     def number(self, section: str, key: str) -> Optional[float]:

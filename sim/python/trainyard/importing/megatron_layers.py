@@ -193,7 +193,7 @@ def set_balance(f: Facts, flags: Flags, ranks: int) -> None:
     most = -(-units // ranks)
     found = [max(min(most, units - i * most), 0) for i in range(ranks)]
     if embeddings and not (found[0] and found[-1]):
-        f.remark(source, f"{method}: stages are not dealt as there")
+        f.remark(source, f"{method}: stages are partitioned differently here")
         return
     found[0] -= embeddings
     found[-1] -= embeddings

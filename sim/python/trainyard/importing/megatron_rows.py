@@ -78,13 +78,13 @@ KEYS = {
 NO_KEY = {
     "fp4-format": "there is no fp4: it is taken without",
     "vocab-extra-ids extra-vocab-size": "further words are not counted; see --env VOCAB_SIZE",
-    "moe-apply-probs-on-input": "where the router's weights are applied is not told apart",
+    "moe-apply-probs-on-input": "where the router's weights are applied makes no difference here",
     "moe-latent-size": "experts behind a narrower projection are not known",
-    "moe-use-legacy-grouped-gemm": "not told apart from other grouped products",
-    "create-moe-param-group": "parameter groups are not told apart",
+    "moe-use-legacy-grouped-gemm": "the same as other grouped GEMMs",
+    "create-moe-param-group": "parameter groups make no difference here",
     "distribute-saved-activations partition-activations":
         "saved inputs that tensor ranks share are not known: each keeps all",
-    "overlap-p2p-communication-warmup-flush": "overlap in warm-up is not told apart",
+    "overlap-p2p-communication-warmup-flush": "overlap in warm-up makes no difference here",
     "defer-embedding-wgrad-compute": "the embedding's gradient is not deferred",
     "cpu-offloading-num-layers":
         "activations of some layers on the host are not known: all stay on the GPU",
@@ -111,7 +111,7 @@ NO_KEY = {
     "use-tutel": "tokens are exchanged as DeepSpeed's own layer does",
     "curriculum-learning-legacy": "the sequence is that of the end",
     "universal-checkpoint": "it has no part in a step",
-    "memory-centric-tiled-linear": "products are not cut in tiles",
+    "memory-centric-tiled-linear": "GEMMs are not split into tiles",
     "synchronize-each-layer": "layers are not synchronised",
     "remote-device": "see layout.offload",
     "use-pin-memory": "pinned memory is taken for granted",

@@ -14,7 +14,7 @@ ROWS = Table(
           M + "intermediate_size": "model.ffn", M + "head_dim": "model.head_dim",
           M + "sliding_window": "model.window"},
     no_key={M + "z_loss_enabled": "a further loss of logits is not counted",
-            M + "no_rope_layer": "layers without rotary embeddings are not told apart"},
+            M + "no_rope_layer": "layers without rotary embeddings make no difference here"},
     taken=" ".join(M + word for word in (
         "vocab_size tie_word_embeddings attention_bias is_llama_config is_qwen2_config "
         "is_starcoder2_config moe_config.*").split()) + """

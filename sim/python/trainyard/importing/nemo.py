@@ -82,7 +82,7 @@ NO_KEY = {
     "num_micro_batches_with_partial_activation_checkpoints":
         "micro-batches differ in what is recomputed",
     "model_config": "the model is in that config.json; name it as a further file",
-    "kv_replicator": "copies of key and value heads over tensor ranks are not told apart",
+    "kv_replicator": "copies of key and value heads over tensor ranks make no difference here",
     "optim.bucket_cap_mb": "buckets are as large as Megatron-LM makes them",
     "data.packed_sequence*": "each sequence is one document of full length; say others by "
                              "run.lengths",

@@ -26,7 +26,7 @@ ROWS = Table(
             "use_qk_layernorm": "norms of queries and keys: say them by model.qk_norm",
             "sliding_window_width": "say it by model.window",
             "fp32_allreduce": "gradients cross the wire as framework.reduce_dtype says",
-            "pipe_partition_method": "layers are dealt evenly, as type:transformer does",
+            "pipe_partition_method": "layers are assigned evenly, as type:transformer does",
             "partition_activations": "kept inputs are not shared by tensor ranks",
             "checkpoint_in_cpu": "say it by layout.offload_activations",
             "num_unique_layers": "layers do not share their weights here",

@@ -39,9 +39,9 @@ ROWS = Table(
         expert_tensor_parallel_degree expert_parallel_comm_backend""") + _of(
         A, "mode selective_ac_option") + "float8.* mx.* quantize.* compile.enable "
     "compile.components " + _of("optimizer.", "name implementation fused"),
-    no_key={"model.use_flex_attn": "attention in blocks with a mask of one's own is not told apart",
+    no_key={"model.use_flex_attn": "attention in blocks with a mask of one's own makes no difference here",
             "model.attn_mask_type": "documents in a sequence do not shorten attention here",
-            P + "module_fqns_per_model_part": "stages by name; layers are dealt evenly, or say "
+            P + "module_fqns_per_model_part": "stages by name; layers are assigned evenly, or say "
                                               "layout.stage_layers",
             "optimizer.early_step_in_backward": "the update comes after the backward here",
             "fault_tolerance.enable": "replicas that join and leave: see the section fleet"},
@@ -270,7 +270,7 @@ class Titan:
         units, split = layers + first + last, self.split(layers)
         n = len(split) or (-(-units // each) if each else self.pipeline * of_rank)
         if n % self.pipeline != 0 or n > STAGES_MAX:
-            f.refuse(w.source(per_stage, RULE), f"{n} stages cannot be dealt to {self.pipeline} "
+            f.refuse(w.source(per_stage, RULE), f"{n} stages cannot be assigned to {self.pipeline} "
                      f"pipeline ranks; leave it out for {self.pipeline * of_rank}, or write how "
                      f"many of the {units} layers, embedding and head counted, each has")
             return
@@ -318,8 +318,8 @@ class Titan:
             parts = "[ffn, norm, moe_act]" if experts else "ffn"
             again = "gate and up, norms and activations" if experts else "gate and up"
             self.set("layout.recompute", option, parts,
-                     "the nearest to op, by which every second product runs again")
-            f.remark(w.source(option), "op keeps attention and every second product; no key does: "
+                     "the nearest to op, which recomputes every second GEMM")
+            f.remark(w.source(option), "op keeps attention and every second GEMM; no key does: "
                      f"recompute {parts}, by which {again} run again, is the nearest, and a guess")
         else:
             period, layers = w.count(option, 2), f.count("model.layers", 0)
@@ -347,7 +347,7 @@ class Titan:
                      "optimizer.implementation" if unfused else "optimizer.fused", "false")
         optimizer = w.text("optimizer.name", "AdamW")
         if not optimizer.startswith("Adam"):
-            f.remark(w.source("optimizer.name"), f"{optimizer}: states and update are those of Adam")
+            f.remark(w.source("optimizer.name"), f"{optimizer}: simulated as Adam")
 
     def read(self, file: File) -> None:
         self.w.rename(today)

@@ -58,7 +58,7 @@ def run_file(f: Facts, title: str) -> str:
         lines.append("# It has no model: an overlay, for --with behind a run file that has.")
     lines += _sections(f)
     if f.remarks:
-        lines += ["# Not as it stood there:"]
+        lines += ["# Changed:"]
         lines += [f"#   {_behind(note)}: {note.text}" for note in f.remarks]
     if f.unknown:
         lines += ["# Not understood, and left out:"]
@@ -66,7 +66,7 @@ def run_file(f: Facts, title: str) -> str:
                   f"{', ' * bool(note.source.at.short())}{note.source.at.short()}"
                   for note in f.unknown]
     if f.idle:
-        lines += ["# Of no part in a step:", *_words(f.idle)]
+        lines += ["# Without effect on a step:", *_words(f.idle)]
     return "\n".join(lines) + "\n"
 
 
