@@ -43,6 +43,11 @@ bool ty_arch_is_moe(const struct ty_arch *arch)
     return arch->experts > 0;
 }
 
+double ty_arch_row_width(const struct ty_arch *arch)
+{
+    return arch->expert_latent > 0 ? arch->expert_latent : arch->hidden;
+}
+
 bool ty_arch_has_experts(const struct ty_arch *arch, uint32_t layer)
 {
     const uint32_t last = arch->layers - 1, number = layer < last ? layer : last;
@@ -176,9 +181,10 @@ static int check_mlp_layers(const struct ty_arch *arch, const struct ty_section 
 
 static int check_experts(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
 {
-    static const char *const idle[] = {
-        "experts_per_token", "expert_ffn",  "shared_ffn",  "dense_layers", "shared_gate",
-        "expert_groups",     "group_limit", "router_bias", "mlp_layers",   NULL};
+    static const char *const idle[] = {"experts_per_token", "expert_ffn",  "shared_ffn",
+                                       "dense_layers",      "shared_gate", "expert_groups",
+                                       "group_limit",       "router_bias", "mlp_layers",
+                                       "expert_latent",     NULL};
     if (!ty_arch_is_moe(arch)) {
         return check_idle(section, idle, "no layer has experts; write a model.experts", err);
     }
@@ -388,6 +394,9 @@ const struct ty_field ty_arch_fields[] = {
     DERIVED(expert_ffn, 10000000, "inner width of one routed expert; auto: ffn"),
     COUNT(shared_ffn, 10000000,
           "inner width of all shared experts together, which see every token; 0: none"),
+    LATE(expert_latent, 1000000, "none",
+         "width of latents that routed experts read and give, between a matrix from hidden states "
+         "and one back (Nemotron 3 Super); none: they read hidden states"),
     COUNT(dense_layers, 10000, "layers, the first ones, that have an MLP of width ffn"),
     ROW(mlp_layers, UINTS, .late = true, .max = 9999, .fallback = "none", .blank = "none",
         .doc = "further layers that have an MLP of width ffn, counted from 0 (Llama 4 Maverick)"),

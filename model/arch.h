@@ -155,6 +155,7 @@ struct ty_arch {
     /* mixture of experts; 0: none. Layers from `dense_layers` on have them in place of an MLP */
     uint32_t experts, experts_per_token;
     uint32_t expert_ffn, shared_ffn; /* inner widths: of one; of those that see every token */
+    uint32_t expert_latent; /* width of the rows that go to routed ones; 0: of hidden states */
     uint32_t dense_layers;
     struct ty_uint_list mlp_layers;      /* further ones with an MLP */
     uint32_t expert_groups, group_limit; /* a token's experts are in so many groups of these */
@@ -229,6 +230,9 @@ int ty_arch_finish_pattern(struct ty_arch *arch, const struct ty_section *sectio
 char *ty_arch_block_letters(const struct ty_arch *arch, uint32_t layer, char buf[TY_BLOCK_LETTERS]);
 /* The number of a layer's blocks among patterns[]. */
 uint32_t ty_arch_pattern_number(const struct ty_arch *arch, uint32_t layer);
+
+/* Width of a row on its way to experts. */
+double ty_arch_row_width(const struct ty_arch *arch);
 
 /* Whether it has layers with experts, and whether one of them is this. */
 bool ty_arch_is_moe(const struct ty_arch *arch);

@@ -209,6 +209,10 @@ static void hf_put_experts(struct ty_hf_reader *r, const struct ty_hf_experts *x
     if (shared > 0) {
         ty_hf_put_number(r, "shared_ffn", shared);
     }
+    const unsigned long latent = ty_hf_number(r, "moe_latent_size", 0);
+    if (latent > 0) {
+        ty_hf_put_number(r, "expert_latent", latent);
+    }
     ty_hf_put(r, "shared_gate", x->shared_gate && shared > 0 ? "true" : "false");
     ty_hf_put(r, "sinks", x->sinks ? "true" : "false");
     ty_hf_put(r, "router_bias", has_router_bias(r, x) ? "true" : "false");

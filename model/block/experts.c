@@ -13,6 +13,10 @@
  * next to combine. They are a tensor-parallel MLP, while a tensor rank routes its own tokens: sums
  * of attention are scattered, and not gathered again.
  *
+ * With model.expert_latent rows are latents: a matrix h x l makes them of a rank's own tokens before
+ * they leave, and one l x h makes hidden states of what comes back; both are on all tensor ranks
+ * (Megatron-LM, moe_latent_size).
+ *
  * Kept, e bytes an element: scores of the router 4 E of a token; of a row what the first product
  * reads e h, what it gives and what the activation makes of that, 3 e f_e with a gate, and where
  * probabilities scale what the second product gives (framework.scale_activation false), that, e h.
@@ -191,17 +195,17 @@ static uint32_t move(struct ty_block_maker *b, enum ty_operator kind, uint8_t ro
 {
     const bool back = kind == TY_OPERATOR_UNPERMUTE;
     const double rows = sends_permuted(b) ? b->shard.sent_rows : b->shard.expert_rows;
+    const double width = ty_arch_row_width(b->arch);
     struct ty_unit_op *op = ty_block_op(b, TY_PART_MOE, back ? "unpermute" : "permute",
                                         back ? "unpermute backward" : "permute backward", NULL);
-    ty_block_kernel(op,
-                    &(struct ty_kernel){
-                        .op = kind,
-                        .dtype = b->arch->dtype,
-                        .variant = b->layout->framework.fused_permute ? TY_FUSED : TY_UNFUSED,
-                        .permute = {.tokens = tokens_here(b),
-                                    .rows = rows,
-                                    .width = b->arch->hidden,
-                                    .expert_B = ty_block_row_bytes(b, true) / b->arch->hidden}});
+    ty_block_kernel(op, &(struct ty_kernel){
+                            .op = kind,
+                            .dtype = b->arch->dtype,
+                            .variant = b->layout->framework.fused_permute ? TY_FUSED : TY_UNFUSED,
+                            .permute = {.tokens = tokens_here(b),
+                                        .rows = rows,
+                                        .width = width,
+                                        .expert_B = ty_block_row_bytes(b, true) / width}});
     op->routed = !sends_permuted(b);
     op->recompute = TY_RECOMPUTE_MOE;
     op->rows = role;
@@ -214,11 +218,11 @@ static void sort(const struct ty_block_maker *b, struct ty_unit_op *op)
     const bool several = (double)b->layout->expert * b->layout->expert_tensor > 1;
     const double rows = b->shard.expert_rows;
     if (sends_permuted(b) && several && b->shard.experts > 1) {
-        ty_block_kernel(
-            op, &(struct ty_kernel){.op = TY_OPERATOR_PERMUTE,
-                                    .dtype = b->arch->dtype,
-                                    .variant = TY_FUSED,
-                                    .permute = {rows, rows, b->arch->hidden, .expert_B = 0}});
+        ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_PERMUTE,
+                                                .dtype = b->arch->dtype,
+                                                .variant = TY_FUSED,
+                                                .permute = {rows, rows, ty_arch_row_width(b->arch),
+                                                            .expert_B = 0}});
     }
 }
 
@@ -237,7 +241,7 @@ static void grouped(const struct ty_block_maker *b, struct ty_unit_op *op, doubl
 
 static void expert_weights(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
-    const double n = b->shard.experts, h = b->arch->hidden, f = b->shard.expert_ffn;
+    const double n = b->shard.experts, h = ty_arch_row_width(b->arch), f = b->shard.expert_ffn;
     const bool biased = (b->arch->bias & TY_BIAS_MLP) != 0;
     const double matrix = n * (h * f + (biased ? f : 0));
     const double down = n * (f * h + (biased ? h / b->layout->expert_tensor : 0));
@@ -261,7 +265,8 @@ static void follow_routing(const struct ty_block_maker *b, uint32_t first, doubl
 
 static uint32_t products(struct ty_block_maker *b, uint8_t role)
 {
-    const double h = b->arch->hidden, f = b->shard.expert_ffn, rows = b->shard.expert_rows;
+    const double h = ty_arch_row_width(b->arch), f = b->shard.expert_ffn,
+                 rows = b->shard.expert_rows;
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const uint32_t n = n_first(b), number = b->out->n;
     const double matrices = is_gated(b->arch) ? 2 : 1;
@@ -299,6 +304,36 @@ static uint32_t products(struct ty_block_maker *b, uint8_t role)
     return number;
 }
 
+/* ---- latents ---- */
+
+static bool is_latent(const struct ty_block_maker *b)
+{
+    return b->arch->expert_latent > 0;
+}
+
+/* From hidden states to latents, or back, with what shared experts give. */
+static void latent(struct ty_block_maker *b, bool up, uint8_t role)
+{
+    const double h = b->arch->hidden, l = b->arch->expert_latent, own = b->shard.own_tokens;
+    struct ty_unit_op *op =
+        up ? ty_block_op(b, TY_PART_MOE, "latent up", "latent up dgrad", "latent up wgrad")
+           : ty_block_op(b, TY_PART_MOE, "latent down", "latent down dgrad", "latent down wgrad");
+    op->recompute = TY_RECOMPUTE_MOE;
+    op->rows = role;
+    ty_block_fp8(b, op, own * (up ? l : h), own * (up ? h : l), h * l);
+    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
+                                            .dtype = ty_block_product_dtype(b),
+                                            .mx = ty_block_is_mx(b),
+                                            .variant = TY_ANY_KERNEL,
+                                            .matmul = {own, up ? l : h, up ? h : l}});
+    ty_block_whole_weight(op, up ? "latent up" : "latent down", h * l);
+    if (up) {
+        const uint32_t at = b->out->n - 1;
+        add_shared(b, op);
+        ty_block_keep(b, at - 1, at, "latents of the experts", own * l * ty_block_operand_bytes(b));
+    }
+}
+
 /* ---- lists ---- */
 
 /* What goes from one to the other, and room on the way: for as many rows as the busiest rank
@@ -307,13 +342,12 @@ static void rows_of(const struct ty_block_maker *b, uint32_t permute, uint32_t e
                     uint32_t unpermute)
 {
     const double row = ty_block_row_bytes(b, false), rows = row * b->shard.expert_rows;
+    const double elements = b->shard.expert_rows * ty_arch_row_width(b->arch);
     const bool late = !b->layout->framework.scale_activation;
     const uint32_t first = b->out->n_saved;
-    ty_block_keep(
-        b, permute, experts, "rows of the experts",
-        ty_block_kept_input(b, &b->out->op[experts], TY_TARGET_FC1,
-                            b->shard.expert_rows * b->arch->hidden,
-                            b->shard.expert_rows * b->arch->hidden * ty_block_operand_bytes(b)));
+    ty_block_keep(b, permute, experts, "rows of the experts",
+                  ty_block_kept_input(b, &b->out->op[experts], TY_TARGET_FC1, elements,
+                                      elements * ty_block_operand_bytes(b)));
     ty_block_keep(b, experts, unpermute, "outputs of the experts", late ? rows : 0);
     follow_routing(b, first, 1);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MOE, "gradients of rows that leave",
@@ -326,24 +360,36 @@ static void rows_of(const struct ty_block_maker *b, uint32_t permute, uint32_t e
 static void permuted_first(struct ty_block_maker *b)
 {
     router(b, 0);
+    if (is_latent(b)) {
+        latent(b, false, 0);
+    }
     const uint32_t permute = move(b, TY_OPERATOR_PERMUTE, TY_ROWS_LEAVE);
     const uint32_t up = shared_up_beside(b);
     const uint32_t experts = products(b, TY_ROWS_ARRIVE | TY_ROWS_RETURN);
     shared_down_beside(b, up);
     const uint32_t unpermute = move(b, TY_OPERATOR_UNPERMUTE, TY_ROWS_HOME);
-    add_shared(b, &b->out->op[unpermute]);
+    if (is_latent(b)) {
+        latent(b, true, 0);
+    } else {
+        add_shared(b, &b->out->op[unpermute]);
+    }
     rows_of(b, permute, experts, unpermute);
 }
 
 static void permuted_there(struct ty_block_maker *b)
 {
-    router(b, TY_ROWS_LEAVE);
+    router(b, is_latent(b) ? 0 : TY_ROWS_LEAVE);
+    if (is_latent(b)) {
+        latent(b, false, TY_ROWS_LEAVE);
+    }
     const uint32_t up = shared_up_beside(b);
     const uint32_t permute = move(b, TY_OPERATOR_PERMUTE, TY_ROWS_ARRIVE);
     const uint32_t experts = products(b, 0);
     const uint32_t unpermute = move(b, TY_OPERATOR_UNPERMUTE, TY_ROWS_RETURN);
     shared_down_beside(b, up);
-    if (b->arch->shared_ffn > 0) {
+    if (is_latent(b)) {
+        latent(b, true, TY_ROWS_HOME);
+    } else if (b->arch->shared_ffn > 0) {
         struct ty_unit_op *sum = ty_block_op(b, TY_PART_MOE, "sum", "sum backward", NULL);
         sum->recompute = TY_RECOMPUTE_MOE;
         sum->rows = TY_ROWS_HOME;

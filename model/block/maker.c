@@ -141,7 +141,8 @@ double ty_block_hidden_bytes(const struct ty_block_maker *b)
 double ty_block_row_bytes(const struct ty_block_maker *b, bool to_experts)
 {
     const bool fp8 = to_experts && b->layout->framework.dispatch_dtype == TY_DISPATCH_FP8;
-    return b->arch->hidden * (fp8 ? TY_FP8_B : ty_dtype_bytes((enum ty_dtype)b->arch->dtype));
+    return ty_arch_row_width(b->arch) *
+           (fp8 ? TY_FP8_B : ty_dtype_bytes((enum ty_dtype)b->arch->dtype));
 }
 
 double ty_block_input_bytes(const struct ty_block_maker *b)

@@ -111,7 +111,7 @@ static void to_experts(const struct ty_block_maker *b, struct ty_unit_op *op,
     const bool probabilities = forward && !by_node(b);
     if (b->layout->framework.dispatcher == TY_DISPATCHER_ALL_GATHER) {
         const double tokens = b->shard.own_tokens * ranks(b);
-        const double e = forward ? ty_block_row_bytes(b, true) : 4 * b->arch->hidden;
+        const double e = forward ? ty_block_row_bytes(b, true) : 4 * ty_arch_row_width(b->arch);
         collective(op, place, both(b), TY_COLL_ALL_GATHER, name, tokens * e);
         if (forward) { /* probabilities in 32 bit, and the map */
             collective(op, place, both(b), TY_COLL_ALL_GATHER, "probabilities",
@@ -134,7 +134,7 @@ static void from_experts(const struct ty_block_maker *b, struct ty_unit_op *op,
     const char *name = forward ? "combine" : "dispatch backward";
     if (b->layout->framework.dispatcher == TY_DISPATCHER_ALL_GATHER) {
         const double tokens = b->shard.own_tokens * ranks(b);
-        const double e = forward ? 4 * b->arch->hidden : ty_block_row_bytes(b, false);
+        const double e = forward ? 4 * ty_arch_row_width(b->arch) : ty_block_row_bytes(b, false);
         collective(op, place, both(b), TY_COLL_REDUCE_SCATTER, name, tokens * e);
         if (!forward) {
             collective(op, place, both(b), TY_COLL_REDUCE_SCATTER, "probabilities backward",

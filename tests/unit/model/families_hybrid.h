@@ -74,6 +74,14 @@ static const struct hybrid_row hybrid_families[] = {
               "n_routed_experts" : 128, "num_experts_per_tok" : 6, "moe_intermediate_size" : 1856,
               "n_shared_experts" : 1, "moe_shared_expert_intermediate_size" : 3712),
      EXACT(31577940288)},
+    {"Nemotron 3 Super", /* 120 without its module for a second token */
+     NEMOTRON(
+         88, 4096, 32, 2, 2688, 128, 64,
+         "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME",
+         "n_routed_experts" : 512, "num_experts_per_tok" : 22, "moe_intermediate_size" : 2688,
+         "n_shared_experts" : 1, "moe_shared_expert_intermediate_size" : 5376,
+         "moe_latent_size" : 1024),
+     120e9, 0.01},
     {"Qwen3-Next 80B-A3B", /* 79.67 without the module for a second token */
      JSON({
          "model_type" : "qwen3_next",

@@ -123,4 +123,27 @@ TEST(blocks_side_by_side_are_one_part)
     quick_run_free(&q);
 }
 
+/* Rows of experts are as wide as their latent, and so is what is sent. */
+TEST(experts_with_a_latent_send_latents)
+{
+    static const char experts[] =
+        "cluster: {preset: dgx-h100, nodes: 1}\n"
+        "model: {layers: 2, hidden: 1024, heads: 16, vocabulary: 32000, sequence: 4096,\n"
+        "  experts: 16, experts_per_token: 2, expert_ffn: 512, shared_ffn: 512}\n"
+        "layout: {expert: 8, global_batch: 8}\n"
+        "framework: {preset: ideal}\n";
+    struct quick_run q = quick_run(experts, NULL, SETS("model.expert_latent=256"));
+    const struct ty_unit_op *down = op_of(&q, 0, "latent down"), *up = op_of(&q, 0, "latent up");
+    ck_assert_double_eq(op_of(&q, 0, "experts")->weights[0].params, 2 * 256 * 512);
+    ck_assert_double_eq(op_of(&q, 0, "permute")->kernel[0].permute.width, 256);
+    ck_assert_double_eq(down->kernel[0].matmul.out, 256);
+    ck_assert_double_eq(up->kernel[0].matmul.in, 256);
+    ck_assert_double_eq(up->weights[0].params, 256 * H);
+    const double latent = q.run->lowered.units->kind[TY_UNIT_LAYER].n;
+    quick_run_free(&q);
+    q = quick_run(experts, NULL, NULL);
+    ck_assert_double_eq(q.run->lowered.units->kind[TY_UNIT_LAYER].n, latent - 2);
+    quick_run_free(&q);
+}
+
 TY_SUITE("state")
