@@ -13,9 +13,9 @@
  * next to combine. They are a tensor-parallel MLP, while a tensor rank routes its own tokens: sums
  * of attention are scattered, and not gathered again.
  *
- * With model.expert_latent rows are latents: a matrix h x l makes them of a rank's own tokens before
- * they leave, and one l x h makes hidden states of what comes back; both are on all tensor ranks
- * (Megatron-LM, moe_latent_size).
+ * With model.expert_latent rows are latents: a matrix h x l makes them of a rank's own tokens
+ * before they leave, and one l x h makes hidden states of what comes back; both are on all
+ * tensor ranks (Megatron-LM, moe_latent_size).
  *
  * Kept, e bytes an element: scores of the router 4 E of a token; of a row what the first product
  * reads e h, what it gives and what the activation makes of that, 3 e f_e with a gate, and where
