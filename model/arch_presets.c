@@ -180,7 +180,7 @@ const struct ty_preset ty_arch_presets[] = {
                        "layer_pattern: MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME\n",
      31.6e9, 0.002, NULL},
     {"nemotron-3-super", "Nemotron 3 Super 120B-A12B, without its module for a second token",
-     "NVIDIA 2026; config.json and model card of the released checkpoint",
+     "NVIDIA 2026; config.json and page of the released checkpoint",
      SHAPE(88, 4096, 32) NEMOTRON_H STATE(128, 64, 8, 128) EXPERTS(
          512, 22, 2688) "kv_heads: 2\nffn: 2688\nshared_ffn: 5376\nexpert_latent: 1024\n"
                         "router_bias: true\nlayer_pattern: MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*"

@@ -11,14 +11,14 @@ from tap import Test
 
 RUN = """
 cluster: {preset: dgx-a100-80g, nodes: 1}
-model: {layers: 16, hidden: 512, heads: 8, vocabulary: 1000, sequence: 256, dtype: fp16}
+model: {layers: 16, hidden: 512, heads: 8, vocabulary: 1000, sequence: 2048, dtype: fp16}
 layout: {global_batch: 288, pipeline: 2}
 """
 # What can be listed, and a setting that takes one of it.
 KEYS = {"models": "model.preset", "gpus": "cluster.gpu", "clusters": "cluster.preset",
         "fabrics": "fabric.preset", "frameworks": "framework.preset", "schedules": "schedule.name"}
 # What a preset sets is not set beside it, and every model fits.
-BARE = {"models": [("model", "model: {sequence: 256, dtype: fp16}\n"),
+BARE = {"models": [("model", "model: {sequence: 2048, dtype: fp16}\n"),
                    ("cluster", "cluster: {preset: dgx-a100-80g, nodes: 1, memory: 100 TB}\n")]}
 
 

@@ -16,7 +16,7 @@ EXAMPLES = sorted((pathlib.Path(__file__).resolve().parents[2] / "docs/examples"
 MODES = ["none", "selective", "ffn", "full"]
 RUN = """
 cluster: {preset: dgx-a100-80g, nodes: 1}
-model: {sequence: 512}
+model: {sequence: 2048}
 layout: {tensor: 4, sequence_parallel: true, global_batch: 2}
 """
 

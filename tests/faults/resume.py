@@ -190,7 +190,7 @@ def stuck(test, folder):
         test.check(f"{number.name}: rows behind one that is not finished are kept",
                    ready and status == (-9 if killed else 128 + number)
                    and kept.count(b"\n") == 6
-                   and (killed or "--resume continues there" in said)
+                   and (killed or "with --resume continues" in said)
                    and good and "1 row simulated, 5 kept" in done.stderr, (status, said, done))
     process, ready = begin()
     other = sweep.sweep("--resume")

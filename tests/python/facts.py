@@ -178,6 +178,8 @@ def tables():
          and "llama" in trainyard.preset("models", "llama-13b")
          and any(r["name"] == "layout.tensor" for r in records(trainyard.keys())), names)
     first = trainyard.init(gpus=16)
+    tuned = trainyard.init("llama2-70b", gpus=8, lora=16, qlora=True)
+    fact("init writes adapters", "rank: 16" in tuned, tuned)
     fact("a first run file runs", trainyard.run(first).fits, first)
     words = {"--num-layers": 24, "--hidden-size": 1024, "--num-attention-heads": 16,
              "--seq-length": 1024, "--max-position-embeddings": 1024, "--micro-batch-size": 2,

@@ -71,14 +71,17 @@ def keys() -> Any:
     return table(rows)
 
 
-def init(model: Optional[str] = None, cluster: Optional[str] = None, gpus: int = 0) -> str:
+def init(model: Optional[str] = None, cluster: Optional[str] = None, gpus: int = 0,
+         lora: int = 0, qlora: bool = False) -> str:
     """A commented run file with a layout that fits, as text.
 
     model       a preset, or the path of a Hugging Face config.json
     cluster     a preset, or a GPU of a cluster that is then spelled out
     gpus        0: as few nodes as it fits into
+    lora        rank of adapters that are trained alone; 0: all weights are trained
+    qlora       the other weights are stored in 4 bits
     """
-    options = c.InitOptions(c.encode(model), c.encode(cluster), gpus, None)
+    options = c.InitOptions(c.encode(model), c.encode(cluster), gpus, None, lora, qlora)
     return c.call_text(c.lib.ty_init, ctypes.byref(options))
 
 

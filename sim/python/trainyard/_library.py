@@ -121,7 +121,7 @@ class PageOptions(Structure):
 
 class InitOptions(Options):
     _fields_ = [("model", c_char_p), ("cluster", c_char_p), ("gpus", c_uint32),
-                ("path", c_char_p)]
+                ("path", c_char_p), ("lora", c_uint32), ("qlora", c_bool)]
 
 
 class KeyWord(Structure):
