@@ -154,7 +154,7 @@ static void write_layout(const struct job *job, struct ty_text *t)
     (void)ty_snprintf(stages, sizeof(stages),
                       "stages that share the layers; %u data-parallel "
                       "replica%s",
-                      (unsigned)replicas, replicas > 1 ? "ies" : "y");
+                      (unsigned)replicas, replicas > 1 ? "s" : "");
     ty_text_add(t, "layout:\n");
     count(t, "tensor", job->tensor, "GPUs that share each matrix");
     if (job->tensor > 1) {

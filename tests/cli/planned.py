@@ -429,8 +429,17 @@ class Suite(Test):
                    and found["rows"] == whole["rows"], found)
         done = self.trainyard("plan", "run.yaml", *self.sets, "--within", "1e-9", "-j", "1")
         self.check("and shows the layout of the file", "\nyours " in done.stdout, done)
+        (self.folder / "fixed.yaml").write_text("""\
+cluster: {preset: dgx-a100-80g, nodes: 1}
+model: {preset: llama-7b, layers: 4}
+layout: {zero: 1, recompute: none, global_batch: 8}
+""", encoding="utf-8")
         done = self.trainyard("plan", "run.yaml", "--over", "layout.tensor=3,2,5", "--over",
                               "schedule.name=1f1b,interleaved", "--over", "layout.pipeline=1")
+        self.check("keys that the file fixes are listed, those that are searched are not",
+                   re.search(r"^  fixed +layout\.zero \d, layout\.recompute none; --free "
+                             r"layout,schedule searches them$", self.trainyard(
+                                 "plan", "fixed.yaml").stdout, re.M), done)
         self.check("listed values that no layout can have are named", all(
             f"\n  {line}\n" in re.sub(" +", " ", done.stdout).replace("\n ", "\n  ") for line in (
                 "layout.tensor 2; none has 3, 5", "schedule.name 1f1b; none has interleaved")), done)

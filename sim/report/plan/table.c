@@ -132,6 +132,31 @@ static void put_space(struct ty_text *t, const struct ty_plan_answer *a)
     }
 }
 
+/* Keys that the run file fixes: others may be faster, and a user has to know. */
+static void put_fixed(struct ty_text *t, const struct ty_plan_answer *a)
+{
+    const struct ty_plan_space *space = &a->result[0].space;
+    char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
+    bool any = false;
+    for (uint32_t i = 0; i < TY_PLAN_N_AXES && space->n_points > 0; i++) {
+        const bool expert = i == TY_PLAN_EXPERT || i == TY_PLAN_EXPERT_TENSOR;
+        if (space->axis[i].searched || i == TY_PLAN_DATA || i == TY_PLAN_ORDER ||
+            ty_plan_axis_is_rare((int)i) || (expert && !ty_arch_is_moe(&space->base->arch))) {
+            continue;
+        }
+        if (!any) {
+            ty_text_add(t, "  fixed");
+            ty_text_pad(t, 28);
+        }
+        ty_text_add(t, "%s%s %s", any ? ", " : "", ty_plan_key_name(i, name),
+                    ty_plan_key_value(space, space->point, i, value));
+        any = true;
+    }
+    if (any) {
+        ty_text_add(t, "; --free layout,schedule searches them\n");
+    }
+}
+
 static void put_counts(struct ty_text *t, const struct ty_plan_result *r)
 {
     const unsigned gpus = ty_plan_gpus(&r->space);
@@ -140,7 +165,7 @@ static void put_counts(struct ty_text *t, const struct ty_plan_result *r)
                 "%s layout%s on %u GPU%s: ", ty_words_count(r->space.n_points, n[0], sizeof(n[0])),
                 r->space.n_points == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s");
     if (r->n_screened < r->space.n_points) { /* what fits is counted when all are */
-        ty_text_add(t, "interrupted with the memory of %s known, %s simulated\n",
+        ty_text_add(t, "ended early: the memory of %s is known, %s simulated\n",
                     ty_words_count(r->n_screened, n[1], sizeof(n[1])),
                     r->n_simulated == 0 ? "none"
                                         : ty_words_count(r->n_simulated, n[3], sizeof(n[3])));
@@ -559,7 +584,7 @@ static void put_exact(struct ty_text *t, const struct ty_plan_answer *a)
         ty_text_add(t, "exact: no other layout of these is among the best\n");
         return;
     }
-    ty_text_add(t, "NOT exact: interrupted, the best so far");
+    ty_text_add(t, "NOT exact: the search ended early; the best so far");
     if (ty_plan_gap(a) >= 0) {
         ty_text_add(t, "; no other takes less than %s (%s less)",
                     ty_words_seconds(best->left_s, least, sizeof(least)),
@@ -609,6 +634,7 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     }
     put_own(t, a);
     put_space(t, a);
+    put_fixed(t, a);
     if (best->n_rows == 0) {
         ty_text_add(t, "nothing was simulated yet\n");
         return;

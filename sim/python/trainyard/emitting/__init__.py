@@ -78,7 +78,7 @@ def emit(stack: str, text: str, name: str = "the run file") -> str:
     keys, derived = engine.values(name, text)
     e = Emission(keys, derived)
     if ", NOT exact," in text.partition("\n")[0]:
-        e.add("# NOT exact: interrupted, the best so far")
+        e.add("# NOT exact: the search ended early; the best so far")
     each = min(e.d("ranks"), e.n("cluster.gpus_per_node"))
     model = keys["model.name"]
     e.add(f"# trainyard {engine.version()}, configuration {derived['digest']}: "
