@@ -11,7 +11,7 @@ class Test:
     def check(self, name, good, seen):
         self.n += 1
         self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.n} - {name}"
+        print(f"{'ok' if good else 'not ok'} {self.n} - {' '.join(name.split())}"  # TAP: one line
               + ("" if good else f": {str(seen)[:800]}"), flush=True)
 
     def call(self, folder, *words, **more):
