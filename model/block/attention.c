@@ -50,16 +50,6 @@ static struct core_shape core_shape(const struct ty_block_maker *b)
                                b->shard.kv_heads};
 }
 
-static void product(const struct ty_block_maker *b, struct ty_unit_op *op, double rows, double in,
-                    double out)
-{
-    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                            .dtype = ty_block_product_dtype(b),
-                                            .mx = ty_block_is_mx(b),
-                                            .variant = TY_ANY_KERNEL,
-                                            .matmul = {rows, in, out}});
-}
-
 static void latent_norm(const struct ty_block_maker *b, struct ty_unit_op *op, double width)
 {
     ty_block_elementwise(b, op, TY_OPERATOR_NORM, b->arch->norm, b->shard.own_tokens * width);
@@ -77,11 +67,11 @@ static void down(struct ty_block_maker *b)
     op->recompute = TY_RECOMPUTE_NORM;
     ty_block_fp8(b, op, own * h, own * (q + kv + rope), h * (q + kv + rope));
     if (q > 0) {
-        product(b, op, own, h, q);
+        ty_block_product(b, op, own, h, q);
         latent_norm(b, op, q);
         ty_block_whole_weight(op, "q down", rows * q + q);
     }
-    product(b, op, own, h, kv + rope);
+    ty_block_product(b, op, own, h, kv + rope);
     latent_norm(b, op, kv);
     ty_block_whole_weight(op, "kv down", rows * (kv + rope) + kv);
 }
@@ -101,8 +91,8 @@ static void up(struct ty_block_maker *b)
     op->width[1] = (double)arch->kv_latent + arch->head_rope;
     ty_block_fp8(b, op, tokens * (from + arch->kv_latent), tokens * (q + kv),
                  from * q + arch->kv_latent * kv);
-    product(b, op, tokens, from, q);
-    product(b, op, tokens, arch->kv_latent, kv);
+    ty_block_product(b, op, tokens, from, q);
+    ty_block_product(b, op, tokens, arch->kv_latent, kv);
     if (arch->positions == 0 && arch->head_rope > 0) {
         const bool one = b->layout->framework.fused_rotary;
         ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, one ? TY_FUSED : TY_UNFUSED,

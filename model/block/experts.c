@@ -321,11 +321,7 @@ static void latent(struct ty_block_maker *b, bool up, uint8_t role)
     op->recompute = TY_RECOMPUTE_MOE;
     op->rows = role;
     ty_block_fp8(b, op, own * (up ? l : h), own * (up ? h : l), h * l);
-    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                            .dtype = ty_block_product_dtype(b),
-                                            .mx = ty_block_is_mx(b),
-                                            .variant = TY_ANY_KERNEL,
-                                            .matmul = {own, up ? l : h, up ? h : l}});
+    ty_block_product(b, op, own, up ? l : h, up ? h : l);
     ty_block_whole_weight(op, up ? "latent up" : "latent down", h * l);
     if (up) {
         const uint32_t at = b->out->n - 1;

@@ -15,15 +15,6 @@
  * experimental_attention_variant/dsa.py. */
 #include "model/block/maker.h"
 
-static void product(const struct ty_block_maker *b, struct ty_unit_op *op, double in, double out)
-{
-    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                            .dtype = ty_block_product_dtype(b),
-                                            .mx = ty_block_is_mx(b),
-                                            .variant = TY_ANY_KERNEL,
-                                            .matmul = {b->shard.tokens, in, out}});
-}
-
 static void indexer(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
@@ -35,9 +26,9 @@ static void indexer(struct ty_block_maker *b)
     op->recompute = TY_RECOMPUTE_CORE;
     op->width[0] = h;
     op->width[1] = q;
-    product(b, op, q, heads * d);
-    product(b, op, h, d);
-    product(b, op, h, heads);
+    ty_block_product(b, op, b->shard.tokens, q, heads * d);
+    ty_block_product(b, op, b->shard.tokens, h, d);
+    ty_block_product(b, op, b->shard.tokens, h, heads);
     ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, tokens * d);
     if (arch->positions == 0 && arch->head_rope > 0) {
         const bool one = b->layout->framework.fused_rotary;

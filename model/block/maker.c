@@ -40,6 +40,16 @@ void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op)
     ty_block_beside(op, b->arch->norm_kind == TY_NORM_LAYER ? b->arch->hidden / b->shard.ranks : 0);
 }
 
+void ty_block_product(const struct ty_block_maker *b, struct ty_unit_op *op, double rows, double in,
+                      double out)
+{
+    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
+                                            .dtype = ty_block_product_dtype(b),
+                                            .mx = ty_block_is_mx(b),
+                                            .variant = TY_ANY_KERNEL,
+                                            .matmul = {rows, in, out}});
+}
+
 void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
                      const double *out, uint32_t n)
 {
@@ -49,11 +59,7 @@ void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, doub
     }
     ty_block_fp8_linear(b, op, in, sum);
     for (uint32_t i = 0; i < n; i++) {
-        ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                                .dtype = ty_block_product_dtype(b),
-                                                .mx = ty_block_is_mx(b),
-                                                .variant = TY_ANY_KERNEL,
-                                                .matmul = {b->shard.tokens, in, out[i]}});
+        ty_block_product(b, op, b->shard.tokens, in, out[i]);
     }
 }
 

@@ -25,6 +25,9 @@ void ty_block_elementwise(const struct ty_block_maker *b, struct ty_unit_op *op,
                           enum ty_operator kind, int variant, double elements);
 /* A norm of hidden states, and its weights. */
 void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op);
+/* A product in the type of the unit's products; nothing else that a linear layer has. */
+void ty_block_product(const struct ty_block_maker *b, struct ty_unit_op *op, double rows, double in,
+                      double out);
 /* n products with one input: one matrix, or several that are modules of their own. */
 void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
                      const double *out, uint32_t n);

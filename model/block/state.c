@@ -133,15 +133,6 @@ static struct mixer mixer_of(const struct ty_block_maker *b, enum ty_layer_block
     return m;
 }
 
-static void product(const struct ty_block_maker *b, struct ty_unit_op *op, double in, double out)
-{
-    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                            .dtype = ty_block_product_dtype(b),
-                                            .mx = ty_block_is_mx(b),
-                                            .variant = TY_ANY_KERNEL,
-                                            .matmul = {b->shard.tokens, in, out}});
-}
-
 static void state_in(struct ty_block_maker *b, const struct mixer *m)
 {
     const double h = b->arch->hidden, out[] = {m->in + m->low};
@@ -151,7 +142,7 @@ static void state_in(struct ty_block_maker *b, const struct mixer *m)
     ty_block_linear(b, op, h, out, 1);
     ty_block_weight(op, "state in", h * m->in);
     if (m->low > 0) {
-        product(b, op, m->low, m->inner);
+        ty_block_product(b, op, b->shard.tokens, m->low, m->inner);
         ty_block_whole_weight(op, "state latents", h * m->low);
         ty_block_weight(op, "state gates", m->low * m->inner);
     }
@@ -180,9 +171,9 @@ static void state_select(struct ty_block_maker *b, const struct mixer *m)
                                              ty_dtype_bytes((enum ty_dtype)b->arch->dtype)};
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_STATE, "state select", "state select dgrad", "state select wgrad");
-    product(b, op, m->inner, m->select);
+    ty_block_product(b, op, b->shard.tokens, m->inner, m->select);
     ty_block_elementwise(b, op, TY_OPERATOR_NORM, b->arch->norm, tokens * m->select);
-    product(b, op, rank, m->inner);
+    ty_block_product(b, op, b->shard.tokens, rank, m->inner);
     ty_block_weight(op, "state select", m->inner * m->select);
     ty_block_whole_weight(op, "norms of these", m->select);
     ty_block_weight(op, "state decays", (rank + 1) * m->inner);

@@ -30,6 +30,12 @@ bool ty_plan_key_is_plain(uint32_t i)
            i != TY_PLAN_RECOMPUTE && i != TY_PLAN_ORDER && i != TY_PLAN_N_AXES;
 }
 
+bool ty_plan_key_applies(const struct ty_plan_space *space, uint32_t i)
+{
+    return (i != TY_PLAN_EXPERT && i != TY_PLAN_EXPERT_TENSOR) ||
+           ty_arch_is_moe(&space->base->arch);
+}
+
 bool ty_plan_key_is_told(const struct ty_plan_space *space, uint32_t i)
 {
     return !ty_plan_axis_is_rare((int)i) || space->axis[i].searched;

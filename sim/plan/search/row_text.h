@@ -23,6 +23,9 @@ char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_
 /* Returns whether answers show key i: rare axes only where they are searched, all others always. */
 bool ty_plan_key_is_told(const struct ty_plan_space *space, uint32_t i);
 
+/* Returns whether models of the space have what key i is about: experts, of their two keys. */
+bool ty_plan_key_applies(const struct ty_plan_space *space, uint32_t i);
+
 /* Returns whether values of key i are numbers or truth values, which JSON writes without quotes. */
 bool ty_plan_key_is_plain(uint32_t i);
 

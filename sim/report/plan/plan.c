@@ -374,9 +374,7 @@ static char *layout_words(const struct plot *p, const struct numbered *picked, u
     char value[TY_PLAN_VALUE];
     for (uint32_t k = 0; k < TY_PLAN_N_AXES; k++) {
         const struct ty_plan_axis *axis = &r->space.axis[k];
-        const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
-        const bool told =
-            axis->searched && k != TY_PLAN_DATA && (!experts || ty_arch_is_moe(&r->base->arch));
+        const bool told = axis->searched && k != TY_PLAN_DATA && ty_plan_key_applies(&r->space, k);
         if (told && (n == 1 || differs(picked, n, k)) == differing) {
             ty_text_add(&words, "%s%s %s", words.len > 0 ? ", " : "",
                         k == TY_PLAN_SCHEDULE ? "schedule" : axis->key,

@@ -139,9 +139,8 @@ static void put_fixed(struct ty_text *t, const struct ty_plan_answer *a)
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
     bool any = false;
     for (uint32_t i = 0; i < TY_PLAN_N_AXES && space->n_points > 0; i++) {
-        const bool expert = i == TY_PLAN_EXPERT || i == TY_PLAN_EXPERT_TENSOR;
         if (space->axis[i].searched || i == TY_PLAN_DATA || i == TY_PLAN_ORDER ||
-            ty_plan_axis_is_rare((int)i) || (expert && !ty_arch_is_moe(&space->base->arch))) {
+            ty_plan_axis_is_rare((int)i) || !ty_plan_key_applies(space, i)) {
             continue;
         }
         if (!any) {
@@ -291,8 +290,7 @@ static void put_rows(struct ty_text *t, const struct ty_plan_answer *a,
 /* Returns whether people are shown a key: those of experts only for models that have some. */
 static bool is_shown(const struct ty_plan_result *r, uint32_t key)
 {
-    const bool experts = key == TY_PLAN_EXPERT || key == TY_PLAN_EXPERT_TENSOR;
-    return ty_plan_key_is_told(&r->space, key) && (!experts || ty_arch_is_moe(&r->base->arch));
+    return ty_plan_key_is_told(&r->space, key) && ty_plan_key_applies(&r->space, key);
 }
 
 /* Writes the keys that all rows have in common. */
