@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Weeks of published trainings beside those that `trainyard fleet` makes of the same assumptions, and
-docs/guides/fleet.md shows what comes out.
+docs/internals/accuracy.md shows what comes out.
 
 usage: fleet.py TRAINYARD PAGE EXAMPLE STACK
 """
