@@ -4,7 +4,7 @@
 usage: promises.py TRAINYARD TOP [--update]
 
 promises.json has every key of the run file with its default, the members of JSON answers with their
-types, the columns of a sweep, and exit codes. What is new is allowed; --update adds it. What is gone,
+types, the columns of a sweep, exit codes, and the functions and structs of the library. What is new is allowed; --update adds it. What is gone,
 or of another type, fails."""
 import json
 import pathlib
@@ -47,6 +47,14 @@ def members(value, path=""):
     return {path: kind(value)}
 
 
+def declared(header):
+    """{name: text} of the functions and of the structs, whose members are one promise."""
+    code = " ".join(re.sub(r"/\*.*?\*/|^#.*?$", "", header, flags=re.S | re.M).split())
+    return dict((name, text) for text, name in [
+        *re.findall(r"TY_API ([^;]*?(ty_\w+)\([^;]*\));", code),
+        *re.findall(r"((struct ty_\w+) \{.*?\});", code)])
+
+
 def collect(program, top):
     def run(*words):
         return subprocess.run([program, *words], cwd=top, capture_output=True, text=True, check=False)
@@ -58,6 +66,7 @@ def collect(program, top):
         found[name] = members(json.loads(done.stdout))
     table = run("sweep", FIRST, "--over", "layout.tensor=1,2").stdout.splitlines()[0]
     found["columns of a sweep"] = {column: "column" for column in table.split(",")}
+    found["library"] = declared((top / "sim/trainyard.h").read_text(encoding="utf-8"))
     found["exit codes"] = {name: run(*words).returncode for name, (words, _) in EXITS.items()}
     return found
 
