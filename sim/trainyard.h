@@ -57,7 +57,7 @@ extern "C" {
 #endif
 
 /* MAJOR.MINOR.PATCH; docs/reference/versions.md says what they promise. The build reads it here. */
-#define TRAINYARD_VERSION "0.1.0"
+#define TRAINYARD_VERSION "1.0.0"
 
 /* The version of the library that is loaded, which may differ from the header's. Static. */
 TY_API const char *ty_version(void);

@@ -13,7 +13,7 @@ from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int
                     c_uint16, c_uint32, c_uint64, c_void_p)
 from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Union
 
-VERSION = "0.1.0"  # of the header that these structures are like
+VERSION = "1.0.0"  # of the header that these structures are like
 
 PathLike = Union[str, "os.PathLike[str]"]
 texts_t = POINTER(c_char_p)
@@ -252,8 +252,7 @@ def _find() -> str:
     """TRAINYARD_LIBRARY, the one in this package, the one that is installed: the first of these."""
     named = os.environ.get("TRAINYARD_LIBRARY")
     here = pathlib.Path(__file__).with_name("libtrainyard.so")
-    major, minor, _ = VERSION.split(".")
-    installed = "libtrainyard.so." + (f"0.{minor}" if major == "0" else major)  # the loader's name
+    installed = "libtrainyard.so." + VERSION.split(".", maxsplit=1)[0]  # the loader's name
     return named or (str(here) if here.exists() else installed)
 
 
