@@ -46,7 +46,7 @@ def places(order, degree):
 
 
 def layouts(gpus, layers, batch, orders):
-    """Every layout that could be legal, in the order of a plan's rows: the rules of docs/guides/plan.md, once
+    """Every layout that could be legal, in the order of a plan's rows: the rules of docs/reference/formats.md, once
     more."""
     for t in divisors(gpus):
         for p in divisors(gpus // t):

@@ -94,6 +94,16 @@ class Prose(unittest.TestCase):
         self.assertEqual([words.split("; ")[0] for words in prose.spoken(pathlib.Path("a.js"), script)],
                          ['a.js:2: "told"'])
 
+    def test_words_by_hand_are_counted_and_limited(self):
+        text = ("One [two](three.md) `four five`. <!-- six --> | 7 | - |\n```\n$ eight\n```\n"
+                "<!-- ledger: nine -->\n| ten |\n<!-- end -->\n")
+        self.assertEqual(prose.words_of(text), 5)
+        self.assertEqual(list(prose.sizes({"README.md": 800, "docs/guides/a.md": 950})), [])
+        self.assertEqual(list(prose.sizes({"docs/guides/a.md": 951})),
+                         ["docs/guides/a.md: 951 words by hand, not at most 950"])
+        self.assertEqual(list(prose.sizes({"a.md": 30000, "b.md": 30001})),
+                         ["60001 words by hand, not at most 60000"])
+
 
 class Figures(unittest.TestCase):
     TEXT = "A step takes 1.25 s, 40 % of it idle.\n\n| 7.77 s |\n\n```\nstep 2.50 s\n```\n\nThat is 2.50 s.\n"

@@ -335,7 +335,7 @@ def run(source: SourceLike, sets: Settings = None, overlays: Overlays = (), *,
     overlays    files between the two, as a calibration writes them
     engine      "sweep", "events" or "auto"; left out: as run.engine says
     threads     0: one per core
-    uncertain   with a 90 % band, by more runs (in `report`; docs/guides/calibration.md)
+    uncertain   with a 90 % band, by more runs (in `report`; docs/guides/uncertainty.md)
 
     >>> result = run("docs/examples/llama-30b-256xa100.yaml", {"schedule.name": "gpipe"})
     >>> result.mfu, result.breakdown["exposed_tensor"]
