@@ -42,13 +42,14 @@ enum ty_bias {
     X(SELECTIVE, 'S', 16)                                                                          \
     X(LINEAR, 'L', 32)                                                                             \
     X(CONVOLUTION, 'C', 64)                                                                        \
+    X(RWKV, 'R', 128)                                                                              \
     X(MLP, '-', 256)                                                                               \
     X(EXPERTS, 'E', 512)
 
 #define TY_LETTERS_TEXT                                                                            \
     "M Mamba-2, G gated delta net, K Kimi delta attention, S Mamba-1, L linear attention, C "      \
     "short "                                                                                       \
-    "convolution, * attention, - MLP, E experts"
+    "convolution, R RWKV-7, * attention, - MLP, E experts"
 
 enum ty_layer_block {
 #define X(id, letter, bit) TY_HAS_##id = bit,
@@ -178,9 +179,9 @@ struct ty_arch {
 
     /* layers that keep a state in place of keys (state.c): heads, their width, heads of keys, the
      * width of a key; tokens that a short convolution sees; tokens of a chunk; width of all latents
-     * that gates and decays are made of */
+     * that gates and decays are made of, and of those that the first layer lacks (RWKV-7) */
     uint32_t state_heads, state_head_dim, state_groups, state_size, state_conv, state_chunk,
-        state_rank;
+        state_rank, first_rank;
 
     /* kinds of its layers, and the number of each combination of what they differ in; 0: it does
      * not occur */

@@ -186,5 +186,12 @@ const struct ty_preset ty_arch_presets[] = {
                         "router_bias: true\nlayer_pattern: MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*"
                         "EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME\n",
      120e9, 0.01, NULL},
+    {"rwkv7-2.9b", "RWKV-7 World 2.9B", "Peng et al. 2025, arXiv 2503.14456, table 1; config.json",
+     SHAPE(32, 2560,
+           40) "state_heads: 40\nstate_head_dim: 64\nstate_size: 64\nffn: 10240\nvocabulary: "
+               "65536\nsequence: 4096\nnorm_kind: layernorm\nmlp: gelu\n"
+               "bias: false\nembedding_norm: true\nrotary: 0\ntied: false\nstate_rank: 576\n"
+               "first_rank: 64\nlayer_pattern: R- R-\n",
+     2947735040, 1e-9, NULL},
     {.name = NULL},
 };

@@ -234,6 +234,27 @@ static void hf_jamba(struct ty_hf_reader *r, struct ty_hf_shape *shape)
     ty_hf_put_number(r, "state_rank", rank);
 }
 
+/* One width of heads and keys; latents of decays, learning rates, values and gates. */
+static void hf_rwkv7(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const unsigned long width = ty_hf_number(r, "head_dim", 64);
+    const unsigned long values = ty_hf_needed(r, "v_low_rank_dim");
+    shape->head_dim = width;
+    shape->heads = shape->hidden / (width | !width);
+    shape->embedding_norm = ty_hf_flag(r, "norm_first", true);
+    ty_hf_put_number(r, "state_heads", shape->heads);
+    ty_hf_put_number(r, "state_head_dim", width);
+    ty_hf_put_number(r, "state_size", width);
+    ty_hf_put_number(r, "first_rank", values);
+    ty_hf_put_number(r, "state_rank",
+                     values + ty_hf_needed(r, "decay_low_rank_dim") +
+                         ty_hf_needed(r, "a_low_rank_dim") + ty_hf_needed(r, "gate_low_rank_dim"));
+    (void)ty_hf_value(r, "value_dim|hidden_ratio|norm_bias|num_heads|attn_mode|fuse_norm");
+    if (ty_hf_value(r, "attn") != NULL) {
+        ty_hf_fail(r, ty_hf_value(r, "attn"), "attn", "attention beside RWKV-7 is not simulated");
+    }
+}
+
 /* Heads of linear attention are those of attention. */
 static void hf_minimax_linear(struct ty_hf_reader *r, struct ty_hf_shape *shape)
 {
@@ -335,6 +356,11 @@ static const struct ty_hf_keys lfm2_keys = {.layers = "num_hidden_layers",
                                             VOCABULARY};
 static const struct ty_hf_keys mamba_keys = {
     .layers = "num_hidden_layers", .hidden = "hidden_size", .heads = "num_heads", VOCABULARY};
+static const struct ty_hf_keys rwkv7_keys = {.layers = "num_hidden_layers",
+                                             .hidden = "hidden_size",
+                                             .heads = "num_hidden_layers", /* by their width */
+                                             .ffn = "intermediate_size",
+                                             VOCABULARY};
 /* head_dim, where it is given, is the width of the position part. */
 static const struct ty_hf_keys latent_keys = {.layers = "num_hidden_layers",
                                               .hidden = "hidden_size",
@@ -473,6 +499,7 @@ static const struct ty_hf_hybrid jamba_is = {.every = "attn_layer_period",
                                              .size = "mamba_d_state",
                                              .conv = "mamba_d_conv"};
 static const struct ty_hf_hybrid minimax_is = {.types = "layer_types|attn_type_list", .state = 'L'};
+static const struct ty_hf_hybrid rwkv7_is = {.state = 'R'};
 static const struct ty_hf_hybrid lfm2_is = {
     .types = "layer_types", .at = "full_attn_idxs", .state = 'C', .conv = "conv_L_cache"};
 static const struct ty_hf_experts kimi_linear = {.experts = "num_experts",
@@ -672,6 +699,8 @@ const struct ty_hf_family ty_hf_families[] = {
     {"falcon_h1", "Falcon-H1", "falconh1", .hybrid = &falcon_h1_is, .special = hf_falcon_h1},
     {"mamba2", "Mamba-2", NULL, .keys = &mamba_keys, .plain = true, .hybrid = &mamba2_is,
      .biases = by_no_key, .tied = true, NO_ROTARY},
+    {"rwkv7", "RWKV-7", NULL, .keys = &rwkv7_keys, .plain = true, LAYER_NORM, .hybrid = &rwkv7_is,
+     .biases = by_no_key, NO_ROTARY, .special = hf_rwkv7},
     {"jamba", "Jamba", NULL, .experts = &olmoe, .hybrid = &jamba_is, NO_ROTARY,
      .special = hf_jamba},
     {"lfm2", "LFM2", NULL, .keys = &lfm2_keys, .hybrid = &lfm2_is, QK_HEADS, .tied = true,
@@ -730,8 +759,7 @@ const struct ty_hf_family ty_hf_families[] = {
 /* ---- what is refused ---- */
 
 const struct ty_hf_refusal ty_hf_refusals[] = {
-    {"mamba falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm retnet",
-     "a recurrent model without attention"},
+    {"mamba falcon_mamba rwkv rwkv5 rwkv6 xlstm retnet", "a recurrent model without attention"},
     {"zamba zamba2 plamo2 hymba samba phi4flash nemotron_h_puzzle",
      "its layers of Mamba are of the first kind, or share weights"},
     {"recurrent_gemma", "recurrent layers are not simulated"},

@@ -161,7 +161,7 @@ static int check_needs(struct ty_arch *arch, const struct ty_section *section, s
                   {"state_head_dim", TY_HAS_SCAN},
                   {"state_size", TY_HAS_SCAN},
                   {"state_conv", TY_HAS_CONVOLUTION},
-                  {"state_rank", TY_HAS_KDA | TY_HAS_SELECTIVE}};
+                  {"state_rank", TY_HAS_KDA | TY_HAS_SELECTIVE | TY_HAS_RWKV}};
     const bool state = ty_arch_has_block(arch, TY_HAS_SCAN);
     const bool experts = ty_arch_has_block(arch, TY_HAS_EXPERTS);
     int rc = 0;
@@ -185,6 +185,11 @@ static int check_needs(struct ty_arch *arch, const struct ty_section *section, s
                            "%u does not divide model.state_heads (%u); try %u",
                            (unsigned)arch->state_groups, (unsigned)arch->state_heads,
                            (unsigned)ty_check_divisor(arch->state_heads, arch->state_groups));
+    }
+    if (rc == 0 && arch->first_rank > arch->state_rank) {
+        rc = ty_check_fail(section, "first_rank", err,
+                           "%u is more than model.state_rank (%u), of which it is a part",
+                           (unsigned)arch->first_rank, (unsigned)arch->state_rank);
     }
     return rc;
 }

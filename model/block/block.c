@@ -251,6 +251,9 @@ static uint32_t feed_forward(struct ty_block_maker *b)
         b->shard.ffn = ((double)arch->expert_ffn + arch->shared_ffn) / b->layout->tensor;
     }
     (routed ? ty_block_experts : ty_block_mlp)(b);
+    if ((ty_arch_blocks(arch, b->layer) & TY_HAS_RWKV) != 0) {
+        ty_block_shift(b, second + 1, 1);
+    }
     const bool whole = b->out->op[second + 1].column; /* a router sees tokens of its own */
     ty_block_keep_of(
         b, second, NORM, second + 1, routed ? "inputs of the experts" : "inputs of the MLP",

@@ -30,6 +30,16 @@
  *     state select    a x (r + 2 n), r x a: decays, B and C, from x
  *     scan        one kernel, gated
  *
+ * RWKV-7  (Peng et al. 2025, arXiv 2503.14456; flash-linear-attention, layers/rwkv7.py), a p = h
+ *
+ *     state in    six mixes of each token and the one before it; h x 3 a p: r, k, v; latents of
+ *                 decays, of how fast each channel learns, of how much it takes of the first
+ *                 layer's values, and of the gate: h x r, r x a p
+ *     scan        the generalised delta rule; a norm of every head with scale and shift, gated
+ *
+ * Between them run some ten kernels, each of which keeps what it gives. The MLP behind it reads a
+ * mix of its own. Values of the first layer are not sent to other stages here.
+ *
  * SHORT CONVOLUTION  (modeling_lfm2.py)
  *
  *     state in    h x 3 h: B, C, x; B x, and its convolution
@@ -53,12 +63,14 @@ struct mixer {
     double inner;       /* channels that leave the block */
     double in;          /* columns of the product that reads hidden states */
     double low;         /* further ones that every tensor rank has: latents; `inner` come of them */
+    double first;       /* of these, what the first layer lacks, spread over all */
     double activated;   /* columns that an activation works on first */
     double conv, taps;  /* channels of the short convolution; parameters of each */
     bool remade;        /* what that gives is not kept */
     double select;      /* columns that its result is read by: latents, keys and queries */
     double norm, heads; /* parameters beside: of the norm, and others that heads have */
     bool gates;         /* what gates does is all, no scan */
+    uint32_t shifts;    /* mixes of a token and the one before it */
     enum ty_scan_rule rule;
     double chunk; /* of its kernels */
 };
@@ -102,6 +114,18 @@ static struct mixer scan_of(const struct ty_block_maker *b, enum ty_layer_block 
                               .heads = inner * (arch->state_size + 1.0), /* A, D */
                               .rule = TY_SCAN_SELECTIVE,
                               .chunk = 2048}; /* of what a block loads at once */
+    case TY_HAS_RWKV: {
+        const double others = 1 - 1.0 / arch->layers; /* than the first, spread over all */
+        return (struct mixer){.in = 3 * inner,
+                              .low = arch->state_rank,
+                              .first = arch->first_rank / (double)arch->layers,
+                              .activated = 9 * inner,
+                              .shifts = 6,
+                              .norm = 2 * inner,
+                              .heads = (5 + others) * inner, /* biases of w, a, v; k_k, k_a, r_k */
+                              .rule = TY_SCAN_RWKV,
+                              .chunk = 16}; /* ChunkDPLRDeltaRuleFunction */
+    }
     default:
         break;
     }
@@ -133,6 +157,17 @@ static struct mixer mixer_of(const struct ty_block_maker *b, enum ty_layer_block
     return m;
 }
 
+/* The shift reads and writes hidden states; the mixes read both and are written. */
+void ty_block_shift(struct ty_block_maker *b, uint32_t at, uint32_t n)
+{
+    struct ty_unit_op *op = &b->out->op[at];
+    const double h = b->shard.tokens * b->arch->hidden;
+    ty_block_elementwise(b, op, TY_OPERATOR_CONVOLUTION, TY_ANY_KERNEL, h * (n + 4) / 2);
+    ty_block_whole_weight(op, "shares of the token before", n * b->arch->hidden);
+    ty_block_keep(b, at, at, "tokens, those before them, and mixes of both",
+                  h * ty_dtype_bytes((enum ty_dtype)b->arch->dtype) * (n + 1));
+}
+
 static void state_in(struct ty_block_maker *b, const struct mixer *m)
 {
     const double h = b->arch->hidden, out[] = {m->in + m->low};
@@ -143,8 +178,8 @@ static void state_in(struct ty_block_maker *b, const struct mixer *m)
     ty_block_weight(op, "state in", h * m->in);
     if (m->low > 0) {
         ty_block_product(b, op, b->shard.tokens, m->low, m->inner);
-        ty_block_whole_weight(op, "state latents", h * m->low);
-        ty_block_weight(op, "state gates", m->low * m->inner);
+        ty_block_whole_weight(op, "state latents", h * (m->low - m->first));
+        ty_block_weight(op, "state gates", (m->low - m->first) * m->inner);
     }
     if (m->activated > 0) {
         ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
@@ -156,6 +191,9 @@ static void state_in(struct ty_block_maker *b, const struct mixer *m)
                              b->shard.tokens * m->conv);
         op->kernel[op->n_kernels - 1].gradients = m->remade ? 1 : 0;
         ty_block_weight(op, "convolution", m->conv * m->taps);
+    }
+    if (m->shifts > 0) {
+        ty_block_shift(b, b->out->n - 1, m->shifts);
     }
 }
 

@@ -86,6 +86,7 @@ enum ty_scan_rule {
     TY_SCAN_KDA,    /* the same with a decay for each channel of keys (arXiv 2510.26692) */
     TY_SCAN_LINEAR, /* linear attention with a fixed decay (Qin et al. 2024, Lightning Attention) */
     TY_SCAN_SELECTIVE, /* Mamba-1 (Gu and Dao 2023), token by token */
+    TY_SCAN_RWKV,      /* the generalised delta rule (Peng et al. 2025, RWKV-7) */
     TY_N_SCAN_RULES
 };
 

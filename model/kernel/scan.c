@@ -109,6 +109,26 @@ static const struct steps rules[TY_N_SCAN_RULES] = {
     [TY_SCAN_SELECTIVE] = {.forward = {{23, 0, 0, 10, 4, 0, 0, false}},
                            .backward = {{60, 0, 0, 18, 12, 0, 0, false}},
                            .vector = true},
+    /* RWKV-7: flash-linear-attention, generalized_delta_rule/dplr/chunk.py and its calls. Decays
+     * are as wide as keys, in 32 bit; states lose a and gain b. Backward all is made again. */
+    [TY_SCAN_RWKV] = {.forward = {{0, 0, 0, 0, 10, 0, 0, false},   /* decays, summed up */
+                                  {0, 8, 0, 0, 24, 12, 0, false},  /* q and a with k and b */
+                                  {0, 0, 0, 0, 0, 8, 0, false},    /* the inverse of a b^T */
+                                  {0, 2, 4, 4, 4, 8, 0, false},    /* w and u of it */
+                                  {6, 0, 0, 6, 6, 0, 2, true},     /* states, chunk by chunk */
+                                  {2, 0, 4, 6, 2, 4, 2, false}},   /* outputs */
+                      .backward = {{0, 0, 0, 0, 10, 0, 0, false},  /* decays, */
+                                   {0, 8, 0, 0, 24, 12, 0, false}, /* scores, */
+                                   {0, 0, 0, 0, 0, 8, 0, false},   /* their inverse, */
+                                   {0, 2, 4, 4, 4, 8, 0, false},   /* w and u again, */
+                                   {6, 0, 0, 6, 6, 0, 2, true},    /* and states */
+                                   {0, 0, 6, 8, 0, 10, 0, false},  /* of values within chunks */
+                                   {6, 0, 0, 6, 6, 0, 2, true},    /* of states */
+                                   {2, 0, 2, 4, 2, 2, 2, false},   /* of v */
+                                   {8, 0, 0, 8, 14, 0, 4, false},  /* of q, k, w and b by states */
+                                   {0, 4, 6, 8, 6, 16, 0, false},  /* of w, u and the inverse */
+                                   {0, 16, 0, 0, 36, 16, 0, false}}, /* of all in chunks */
+                      .by_head = true},
 };
 
 static double share_of_sms(const struct ty_gpu *gpu, const struct ty_scan *x)

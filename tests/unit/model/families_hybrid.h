@@ -60,7 +60,29 @@ struct hybrid_row {
     })
 #define NO_EXPERTS "n_routed_experts" : 0
 
+/* Goose World 3: fla-hub/rwkv7-1.5B-world, config.json; counts of Peng et al. 2025, table 1. */
+#define RWKV7(layers_, hidden_, ffn_, decay_, value_, gate_)                                       \
+    JSON({                                                                                         \
+        "model_type" : "rwkv7",                                                                    \
+        "attn" : null,                                                                             \
+        "num_heads" : null,                                                                        \
+        "head_dim" : 64,                                                                           \
+        "norm_first" : true,                                                                       \
+        "vocab_size" : 65536,                                                                      \
+        "num_hidden_layers" : layers_,                                                             \
+        "hidden_size" : hidden_,                                                                   \
+        "intermediate_size" : ffn_,                                                                \
+        "a_low_rank_dim" : decay_,                                                                 \
+        "decay_low_rank_dim" : decay_,                                                             \
+        "v_low_rank_dim" : value_,                                                                 \
+        "gate_low_rank_dim" : gate_                                                                \
+    })
+
 static const struct hybrid_row hybrid_families[] = {
+    {"RWKV-7 0.1B", RWKV7(12, 768, 3072, 64, 32, 128), EXACT(191034624)},
+    {"RWKV-7 0.4B", RWKV7(24, 1024, 4096, 64, 32, 128), EXACT(450767872)},
+    {"RWKV-7 1.5B", RWKV7(24, 2048, 8192, 96, 64, 256), EXACT(1527404544)},
+    {"RWKV-7 2.9B", RWKV7(32, 2560, 10240, 96, 64, 320), EXACT(2947735040)},
     {"Nemotron-H 8B",
      NEMOTRON(52, 4096, 32, 8, 21504, 128, 64,
               "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-", NO_EXPERTS),

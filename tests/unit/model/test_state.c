@@ -51,8 +51,9 @@ TEST(scans_do_what_their_kernels_do)
     const double state = 16 * 64 * 128.0;
     const struct {
         double states, scores, weighed, chunk;
-    } rows[] = {{6, 6, 4, 64}, {6, 6, 4, 64}, {4, 2, 2, 256}};
-    struct quick_run q = quick_run(layers, NULL, NULL);
+    } rows[] = {{6, 6, 4, 64}, {6, 6, 4, 64}, {4, 2, 2, 256}, {8, 10, 8, 16}};
+    struct quick_run q = quick_run(
+        layers, NULL, SETS("model.layer_pattern=[G-, K-, L-, R-]", "model.first_rank=32"));
     for (uint32_t i = 0; i < TY_COUNT(rows); i++) {
         const double expected =
             S * (rows[i].states * state +
@@ -66,6 +67,24 @@ TEST(scans_do_what_their_kernels_do)
                             2 * S * 2048 * (96 + 64), 1);
     ck_assert_double_eq_tol(cost_of(&q, op_of(&q, 1, "state in")).forward.flops, 2 * S * H * 3 * H,
                             1);
+    quick_run_free(&q);
+}
+
+/* Mixes of a token and the one before it, six and one, and what the first layer lacks. */
+TEST(rwkv_mixes_a_token_with_the_one_before)
+{
+    struct quick_run q = quick_run(
+        layers, NULL, SETS("model.layer_pattern=R- R-", "model.first_rank=32", "layout.tensor=2"));
+    const struct ty_unit_op *in = op_of(&q, 0, "state in"), *mlp = op_of(&q, 0, "mlp core");
+    const double latents = 128 - 32 / 4.0;
+    ck_assert_double_eq(in->weights[0].params, H * 3 * 512);
+    ck_assert_double_eq(in->weights[1].params, H * latents);
+    ck_assert_double_eq(in->weights[2].params, 512 * latents);
+    ck_assert_double_eq(in->weights[3].params, 6 * H);
+    ck_assert(in->weights[3].whole);
+    ck_assert_double_eq(mlp->weights[mlp->n_weights - 1].params, H);
+    ck_assert_double_eq(in->kernel[in->n_kernels - 1].elements, 5 * S * H);
+    ck_assert_double_eq(mlp->kernel[mlp->n_kernels - 1].elements, 2.5 * S * H);
     quick_run_free(&q);
 }
 
