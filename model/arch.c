@@ -439,6 +439,12 @@ const struct ty_field ty_arch_fields[] = {
          "width of all latents that gates and decays of a state are made of (Mamba-1, Kimi, RWKV)"),
     LATE(first_rank, 100000, "none",
          "of these, the width of the latent that the first layer does without (RWKV-7)"),
+    LATE(shared_blocks, 10000, "none",
+         "sets of weights that layers without a state share in turn, and that read the embedding "
+         "beside hidden states (Zamba2); none: each layer has its own"),
+    LATE(shared_rank, 100000, "none", "rank of the adapters that each use of them has"),
+    ROW(shared_qkv, BOOL, .late = true, .fallback = "false",
+        .doc = "whether q, k and v have such adapters, too"),
     COUNT(mtp, 100, "modules that predict further tokens (DeepSeek-V3), after the last layer"),
     ROW(frozen, SET, .late = true, .words = ty_frozen_words, .fallback = "none",
         .example = "[embedding, attention] or embedding+attention",

@@ -183,6 +183,11 @@ struct ty_arch {
     uint32_t state_heads, state_head_dim, state_groups, state_size, state_conv, state_chunk,
         state_rank, first_rank;
 
+    /* sets of weights that its layers without a state share (shared.c), 0: none; rank of the
+     * adapters of each use, and whether q, k and v have some */
+    uint32_t shared_blocks, shared_rank;
+    bool shared_qkv;
+
     /* kinds of its layers, and the number of each combination of what they differ in; 0: it does
      * not occur */
     uint32_t n_kinds;

@@ -186,6 +186,15 @@ const struct ty_preset ty_arch_presets[] = {
                         "router_bias: true\nlayer_pattern: MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*"
                         "EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME\n",
      120e9, 0.01, NULL},
+    {"zamba2-2.7b", "Zamba2 2.7B; a shared block is two layers, of attention and of an MLP",
+     "Zyphra 2024, arXiv 2411.15242; config.json; parameters as in the checkpoint",
+     SHAPE(72, 2560,
+           32) "vocabulary: 32000\nsequence: 4096\nmlp: swiglu\nnorm_kind: rmsnorm\nbias: "
+               "false\n" STATE(80, 64, 1, 64) "head_dim: 160\nffn: 10240\nrotary: 0\ntied: true\n"
+                                              "shared_blocks: 2\nshared_rank: 128\nlayer_pattern: "
+                                              "MMMMMM*-MMMMMM*-MMMMMM*-MMMMMM*-MMMM"
+                                              "MM*-MMMMMM*-MMMMMM*-MMMMM*-MMMM*-MMM\n",
+     2662214560, 1e-9, NULL},
     {"rwkv7-2.9b", "RWKV-7 World 2.9B", "Peng et al. 2025, arXiv 2503.14456, table 1; config.json",
      SHAPE(32, 2560,
            40) "state_heads: 40\nstate_head_dim: 64\nstate_size: 64\nffn: 10240\nvocabulary: "

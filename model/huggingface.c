@@ -457,9 +457,12 @@ static void hf_put_shape(struct ty_hf_reader *r, const struct ty_hf_shape *shape
         unsigned long value;
         bool derived; /* what it is otherwise, the section knows */
     } sizes[] = {
-        {"layers", shape->layers, false},         {"hidden", shape->hidden, false},
-        {"heads", shape->heads, false},           {"kv_heads", shape->kv_heads, true},
-        {"head_dim", shape->head_dim, true},      {"ffn", shape->ffn, true},
+        {"layers", shape->layers + shape->further, false},
+        {"hidden", shape->hidden, false},
+        {"heads", shape->heads, false},
+        {"kv_heads", shape->kv_heads, true},
+        {"head_dim", shape->head_dim, true},
+        {"ffn", shape->ffn, true},
         {"vocabulary", shape->vocabulary, false},
     };
     for (size_t i = 0; i < TY_COUNT(sizes); i++) {

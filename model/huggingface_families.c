@@ -2,7 +2,6 @@
  * each, of what no key says. Source: the configuration classes of huggingface/transformers, and of
  * the models' own code next to their weights. Gated MLPs with another activation than SiLU (Gemma)
  * have the shape and cost of SwiGLU, those without gate that of GELU. */
-#include <ctype.h>
 #include <string.h>
 
 #include "model/huggingface_internal.h"
@@ -234,6 +233,34 @@ static void hf_jamba(struct ty_hf_reader *r, struct ty_hf_shape *shape)
     ty_hf_put_number(r, "state_rank", rank);
 }
 
+/* Layers that are "hybrid" have a shared transformer block, of two layers here, before Mamba. */
+static void hf_zamba2(struct ty_hf_reader *r, struct ty_hf_shape *shape)
+{
+    const struct ty_node *list = ty_hf_value(r, "layers_block_type");
+    const unsigned long heads = shape->heads | !shape->heads;
+    const unsigned long inner = ty_hf_number(r, "mamba_expand|expansion_factor", 2) * shape->hidden;
+    const unsigned long width = ty_hf_number(r, "mamba_headdim", 64);
+    for (const struct ty_node *item = list != NULL ? list->first : NULL; item != NULL;
+         item = item->next) {
+        const char *word = item->kind == TY_NODE_SCALAR ? item->text : "";
+        shape->further += strcmp(word, "hybrid") == 0 || strcmp(word, "g") == 0 ? 2 : 0;
+    }
+    shape->head_dim = 2 * shape->hidden / heads;
+    shape->rotary = ty_hf_flag(r, "use_mem_rope", false) ? 1 : 0;
+    ty_hf_put_number(r, "shared_blocks", ty_hf_number(r, "num_mem_blocks", 1));
+    ty_hf_put_number(r, "shared_rank", ty_hf_number(r, "adapter_rank|lora_rank", 128));
+    ty_hf_put(r, "shared_qkv",
+              ty_hf_flag(r, "use_shared_attention_adapter|use_shared_attention_lora", false)
+                  ? "true"
+                  : "false");
+    ty_hf_put_number(r, "state_heads", inner / (width | !width));
+    ty_hf_put_number(r, "state_head_dim", width);
+    ty_hf_put_number(r, "state_groups", ty_hf_number(r, "mamba_ngroups", 1));
+    (void)ty_hf_value(r, "attention_head_dim|attention_hidden_size|kv_channels|num_query_groups|"
+                         "hybrid_layer_ids|n_mamba_heads|ffn_hidden_size|use_shared_mlp_adapter|"
+                         "use_shared_block_lora|gated_linear_unit|use_long_context");
+}
+
 /* One width of heads and keys; latents of decays, learning rates, values and gates. */
 static void hf_rwkv7(struct ty_hf_reader *r, struct ty_hf_shape *shape)
 {
@@ -356,6 +383,12 @@ static const struct ty_hf_keys lfm2_keys = {.layers = "num_hidden_layers",
                                             VOCABULARY};
 static const struct ty_hf_keys mamba_keys = {
     .layers = "num_hidden_layers", .hidden = "hidden_size", .heads = "num_heads", VOCABULARY};
+static const struct ty_hf_keys zamba2_keys = {.layers = "num_hidden_layers",
+                                              .hidden = "hidden_size",
+                                              .heads = "num_attention_heads",
+                                              .kv_heads = "num_key_value_heads",
+                                              .ffn = "intermediate_size|ffn_hidden_size",
+                                              VOCABULARY};
 static const struct ty_hf_keys rwkv7_keys = {.layers = "num_hidden_layers",
                                              .hidden = "hidden_size",
                                              .heads = "num_hidden_layers", /* by their width */
@@ -499,6 +532,11 @@ static const struct ty_hf_hybrid jamba_is = {.every = "attn_layer_period",
                                              .size = "mamba_d_state",
                                              .conv = "mamba_d_conv"};
 static const struct ty_hf_hybrid minimax_is = {.types = "layer_types|attn_type_list", .state = 'L'};
+static const struct ty_hf_hybrid zamba2_is = {.types = "layers_block_type",
+                                              .state = 'M',
+                                              .alone = true,
+                                              .size = "mamba_d_state|state_size",
+                                              .conv = "mamba_d_conv|conv_dimension"};
 static const struct ty_hf_hybrid rwkv7_is = {.state = 'R'};
 static const struct ty_hf_hybrid lfm2_is = {
     .types = "layer_types", .at = "full_attn_idxs", .state = 'C', .conv = "conv_L_cache"};
@@ -699,6 +737,8 @@ const struct ty_hf_family ty_hf_families[] = {
     {"falcon_h1", "Falcon-H1", "falconh1", .hybrid = &falcon_h1_is, .special = hf_falcon_h1},
     {"mamba2", "Mamba-2", NULL, .keys = &mamba_keys, .plain = true, .hybrid = &mamba2_is,
      .biases = by_no_key, .tied = true, NO_ROTARY},
+    {"zamba2", "Zamba2", NULL, .keys = &zamba2_keys, .hybrid = &zamba2_is, .biases = by_no_key,
+     .tied = true, .special = hf_zamba2},
     {"rwkv7", "RWKV-7", NULL, .keys = &rwkv7_keys, .plain = true, LAYER_NORM, .hybrid = &rwkv7_is,
      .biases = by_no_key, NO_ROTARY, .special = hf_rwkv7},
     {"jamba", "Jamba", NULL, .experts = &olmoe, .hybrid = &jamba_is, NO_ROTARY,
@@ -755,125 +795,3 @@ const struct ty_hf_family ty_hf_families[] = {
      .dropout = "hidden_dropout_prob", .dropout_is = "0.1"},
     {.model_type = NULL},
 };
-
-/* ---- what is refused ---- */
-
-const struct ty_hf_refusal ty_hf_refusals[] = {
-    {"mamba falcon_mamba rwkv rwkv5 rwkv6 xlstm retnet", "a recurrent model without attention"},
-    {"zamba zamba2 plamo2 hymba samba phi4flash nemotron_h_puzzle",
-     "its layers of Mamba are of the first kind, or share weights"},
-    {"recurrent_gemma", "recurrent layers are not simulated"},
-    {"olmo_hybrid bailing_moe_linear bailing_hybrid", "linear attention is not simulated"},
-    {"deepseek_v4", "sparse attention to compressed keys is not simulated"},
-    {"nemotron-nas deci decilm openelm",
-     "its layers differ in width; a model of equal layers can be "
-     "simulated"},
-    {"gemma3n gemma3n_text gemma4 gemma4_text",
-     "its layers differ in heads, or share keys and values, or have inputs of their own"},
-    {"mimo_v2_flash step3p5", "its layers differ in heads"},
-    {"step3 step3_text step3_vl", "attention with factorized matrices is not simulated"},
-    {"longcat_flash", "layers with two attention blocks and experts that do nothing are not "
-                      "simulated"},
-    {"afmoe", "gates behind attention are not simulated"},
-    {"arctic", "an MLP beside the experts of a layer is not simulated"},
-    {"jetmoe", "a mixture of attention heads is not simulated"},
-    {"bitnet", "norms within attention and MLP are not simulated"},
-    {"apertus", "an activation with parameters is not simulated"},
-    {"diffllama doge", "attention with further parameters is not simulated"},
-    {"mllama mllama_text_model", "layers of attention to images are not simulated"},
-    {"openai-gpt ctrl", "a model without a norm before each block is not simulated"},
-    {"t5 mt5 umt5 longt5 bart mbart pegasus pegasus_x marian m2m_100 nllb_moe nllb-moe "
-     "switch_transformers led blenderbot prophetnet t5gemma whisper speech_to_text "
-     "encoder-decoder vision-encoder-decoder seamless_m4t",
-     "a model of encoder and decoder"},
-    {"bert roberta xlm-roberta xlm-roberta-xl distilbert albert electra deberta deberta-v2 "
-     "modernbert mpnet camembert funnel longformer big_bird esm ernie nomic_bert xlnet xlm "
-     "megatron-bert roformer",
-     "an encoder; decoders that predict the next token are simulated"},
-    {"vit clip siglip dinov2 beit swin wav2vec2 hubert", "no language model"},
-    {.model_types = NULL},
-};
-
-/* ---- names ---- */
-
-/* Whether two names are the same but for case, _ and -. */
-static bool same_name(const char *a, size_t n, const char *b, size_t m)
-{
-    size_t i = 0, k = 0;
-    for (;;) {
-        while (i < n && (a[i] == '_' || a[i] == '-')) {
-            i++;
-        }
-        while (k < m && (b[k] == '_' || b[k] == '-')) {
-            k++;
-        }
-        if (i == n || k == m) {
-            return i == n && k == m;
-        }
-        if (tolower((unsigned char)a[i++]) != tolower((unsigned char)b[k++])) {
-            return false;
-        }
-    }
-}
-
-/* Whether words with spaces between have a name. */
-static bool has_word(const char *words, const char *name, size_t length)
-{
-    while (words != NULL && *words != '\0') {
-        const size_t n = strcspn(words, " ");
-        if (same_name(words, n, name, length)) {
-            return true;
-        }
-        words += n + (words[n] == ' ');
-    }
-    return false;
-}
-
-const char *ty_hf_refused(const char *model_type, size_t length)
-{
-    for (const struct ty_hf_refusal *row = ty_hf_refusals; row->model_types != NULL; row++) {
-        if (has_word(row->model_types, model_type, length)) {
-            return row->why;
-        }
-    }
-    return NULL;
-}
-
-size_t ty_hf_class_stem(const char *name)
-{
-    static const char *const ends[] = {"For", "LMHead", "Model"};
-    size_t stem = strlen(name);
-    for (size_t i = 0; i < TY_COUNT(ends); i++) {
-        const char *end = strstr(name, ends[i]);
-        const size_t at = end != NULL ? (size_t)(end - name) : 0;
-        stem = at > 0 && at < stem ? at : stem;
-    }
-    return stem;
-}
-
-bool ty_hf_is_class(const struct ty_hf_family *family, const char *name)
-{
-    const size_t stem = ty_hf_class_stem(name);
-    return same_name(family->model_type, strlen(family->model_type), name, stem) ||
-           has_word(family->classes, name, stem);
-}
-
-const struct ty_hf_family *ty_hf_family_of_class(const char *name)
-{
-    for (const struct ty_hf_family *row = ty_hf_families; row->model_type != NULL; row++) {
-        if (ty_hf_is_class(row, name)) {
-            return row;
-        }
-    }
-    return NULL;
-}
-
-const struct ty_hf_family *ty_hf_family_of_type(const char *model_type)
-{
-    for (const struct ty_hf_family *row = ty_hf_families; row->model_type != NULL; row++) {
-        if (strcmp(row->model_type, model_type) == 0) {
-            return row;
-        }
-    }
-    return NULL;
-}

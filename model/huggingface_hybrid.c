@@ -112,6 +112,9 @@ static const struct {
     {"conv", "state"},
     {"recurrent", "state"},
     {"linear_attention", "state"},
+    {"m", "state"},
+    {"hybrid", "Z"},
+    {"g", "Z"},
     {"0", "state"},
     {"1", "*"},
 };
@@ -203,7 +206,12 @@ static void put_pattern(struct ty_hf_reader *r, const struct ty_hf_hybrid *x,
     }
     *to++ = '\'';
     for (unsigned long i = 0; i < n; i++) {
-        *to++ = first[i];
+        const bool hybrid = first[i] == 'Z'; /* attention, an MLP, and what the others have */
+        if (hybrid) {
+            *to++ = '*';
+            *to++ = '-';
+        }
+        *to++ = hybrid ? x->state : first[i];
         if (x->beside) {
             *to++ = '*';
         }

@@ -2,7 +2,8 @@
  *
  *     huggingface.c           the file: which family it is of, what is refused, the text it becomes
  *     huggingface_families.c  the table of families, with what single ones say in words of their
- *                             own, and of those that are refused
+ *                             own
+ *     huggingface_names.c     model types and classes, and those that are refused
  *     huggingface_hybrid.c    which block each layer has, where they differ
  *     huggingface_keys.c      values of keys, and keys that nobody understands */
 #ifndef TY_MODEL_HUGGINGFACE_INTERNAL_H
@@ -42,6 +43,7 @@ struct ty_hf_shape {
     double rotary;         /* share of a head */
     const char *dropout;   /* NULL: none */
     unsigned long experts; /* 0: layers have MLPs */
+    unsigned long further; /* layers, beyond those that the file counts */
 };
 
 /* ---- families ---- */

@@ -473,6 +473,12 @@ static int check_supported(const struct layout_check *c)
                                         "the peak",
                                         ty_dtype_words[c->arch->dtype].name));
     }
+    if (c->arch->shared_blocks > 0 && c->layout->pipeline > 1) {
+        rc = ty_check_first(rc, ty_check_fail(c->section, "pipeline", c->err,
+                                              "%u: layers of all stages would share weights "
+                                              "(model.shared_blocks); write 1",
+                                              (unsigned)c->layout->pipeline));
+    }
     return ty_check_first(rc, check_generations(c));
 }
 

@@ -151,6 +151,32 @@ static int find_patterns(struct ty_arch *arch, const struct ty_section *section,
     return 0;
 }
 
+/* Weights that are shared: of attention without latents and of dense MLPs, all of them trained. */
+static int check_shared(const struct ty_arch *arch, const struct ty_section *section,
+                        struct ty_err *err)
+{
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < arch->layers; i++) {
+        uses += (ty_arch_blocks(arch, i) & TY_HAS_ATTENTION) != 0;
+    }
+    const char *what = ty_arch_is_moe(arch)                       ? "experts"
+                       : ty_arch_is_latent(arch)                  ? "latent attention"
+                       : arch->lora.rank > 0 || arch->frozen != 0 ? "frozen weights"
+                                                                  : NULL;
+    if (what != NULL) {
+        return ty_check_fail(section, "shared_blocks", err,
+                             "%u: %s beside weights that layers share: that is not simulated; "
+                             "write none",
+                             (unsigned)arch->shared_blocks, what);
+    }
+    return arch->shared_blocks <= uses
+               ? 0
+               : ty_check_fail(section, "shared_blocks", err,
+                               "%u is more than the layers with attention (%u), which share them; "
+                               "write %u or less",
+                               (unsigned)arch->shared_blocks, (unsigned)uses, (unsigned)uses);
+}
+
 /* What blocks need, and keys that no block reads. */
 static int check_needs(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
 {
@@ -185,6 +211,9 @@ static int check_needs(struct ty_arch *arch, const struct ty_section *section, s
                            "%u does not divide model.state_heads (%u); try %u",
                            (unsigned)arch->state_groups, (unsigned)arch->state_heads,
                            (unsigned)ty_check_divisor(arch->state_heads, arch->state_groups));
+    }
+    if (rc == 0 && arch->shared_blocks > 0) {
+        rc = check_shared(arch, section, err);
     }
     if (rc == 0 && arch->first_rank > arch->state_rank) {
         rc = ty_check_fail(section, "first_rank", err,

@@ -534,6 +534,7 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
             block_mtp(&b);
         } else if (ty_unit_is_layer(k) && has_kind(&b)) {
             block_layer(&b);
+            ty_block_share(&b);
         }
         if (b.out->n > 0) {
             ty_block_adapt(&b);

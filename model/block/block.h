@@ -232,6 +232,7 @@ struct ty_unit_op {
     bool first;         /* nothing comes before it: it has no input gradient */
     bool frozen;        /* its weights are not trained */
     double stored_B;    /* bytes of a frozen weight */
+    double uses;        /* of its weights: they are counted in one of so many; 0: in each */
     bool adapter;       /* it stands beside a matrix of the operator before it (adapters.c) */
     bool lowest;        /* no weight below it is either: its products have no input gradients */
     bool detached;  /* its input is cut off from what is below: it is lowest, and they are not */

@@ -124,6 +124,8 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
 void ty_block_attention(struct ty_block_maker *b);
 void ty_block_indexer(struct ty_block_maker *b);
 void ty_block_state(struct ty_block_maker *b, enum ty_layer_block block);
+/* What layers that share weights have less of, and beside (shared.c). */
+void ty_block_share(struct ty_block_maker *b);
 /* n mixes of every token and the one before it, at the beginning of operator `at`. */
 void ty_block_shift(struct ty_block_maker *b, uint32_t at, uint32_t n);
 void ty_block_mlp(struct ty_block_maker *b);

@@ -54,7 +54,9 @@ double ty_unit_frozen_bytes(const struct ty_unit_ops *unit, bool experts)
 
 double ty_op_active_params(const struct ty_unit_op *op, const struct ty_arch *arch)
 {
-    const double share = op->expert ? (double)arch->experts_per_token / arch->experts : 1;
+    const double share = op->expert     ? (double)arch->experts_per_token / arch->experts
+                         : op->uses > 0 ? op->uses
+                                        : 1;
     double sum = 0;
     for (uint32_t k = 0; k < op->n_weights; k++) {
         sum += share * op->weights[k].params;

@@ -73,7 +73,7 @@ def lists(test, folder):
     known = {line.split()[0] for line in done.stdout.split("\n\n")[0].splitlines()}
     test.check("the list has the families and what is refused",
                {"llama", "qwen2", "gpt_neox", "deepseek_v3"} <= known and len(known) > 75
-               and "zamba zamba2" in done.stdout, done)
+               and "zamba plamo2" in done.stdout, done)
     for name in sorted(known):
         write(folder, {"model_type": name})
         done = test.call(folder, "check", "run.yaml")

@@ -316,6 +316,78 @@ static const struct hybrid_row hybrid_families[] = {
              "topk_group" : 1, "qk_head_dim" : 256, "indexer_rope_interleave"
              : true),
      754e9, 0.002}, /* 744 without the module for a second token */
+    /* 2.7B and 7B: what bf16 checkpoints of 5.32 and 14.71 GB hold */
+    {"Zamba2 1.2B", JSON({
+         "model_type" : "zamba2",
+         "num_hidden_layers" : 38,
+         "hidden_size" : 2048,
+         "num_attention_heads" : 32,
+         "num_key_value_heads" : 32,
+         "vocab_size" : 32000,
+         "num_mem_blocks" : 1,
+         "mamba_headdim" : 64,
+         "mamba_ngroups" : 1,
+         "ffn_hidden_size" : 8192,
+         "lora_rank" : 128,
+         "state_size" : 128,
+         "conv_dimension" : 4,
+         "use_shared_attention_lora" : true,
+         "layers_block_type" : [
+             "m", "m", "m", "m", "m", "g", "m", "m", "m", "m", "m", "g", "m",
+             "m", "m", "m", "m", "g", "m", "m", "m", "m", "m", "g", "m", "m",
+             "m", "m", "m", "g", "m", "m", "m", "m", "m", "g", "m", "m"
+         ]
+     }),
+     EXACT(1215064704)},
+    {"Zamba2 2.7B", JSON({
+         "model_type" : "zamba2",
+         "num_hidden_layers" : 54,
+         "hidden_size" : 2560,
+         "num_attention_heads" : 32,
+         "num_key_value_heads" : 32,
+         "vocab_size" : 32000,
+         "num_mem_blocks" : 2,
+         "mamba_headdim" : 64,
+         "mamba_ngroups" : 1,
+         "intermediate_size" : 10240,
+         "adapter_rank" : 128,
+         "mamba_d_state" : 64,
+         "mamba_d_conv" : 4,
+         "layers_block_type" : [
+             "mamba",  "mamba", "mamba",  "mamba",  "mamba",  "mamba", "hybrid", "mamba",
+             "mamba",  "mamba", "mamba",  "mamba",  "hybrid", "mamba", "mamba",  "mamba",
+             "mamba",  "mamba", "hybrid", "mamba",  "mamba",  "mamba", "mamba",  "mamba",
+             "hybrid", "mamba", "mamba",  "mamba",  "mamba",  "mamba", "hybrid", "mamba",
+             "mamba",  "mamba", "mamba",  "mamba",  "hybrid", "mamba", "mamba",  "mamba",
+             "mamba",  "mamba", "hybrid", "mamba",  "mamba",  "mamba", "mamba",  "hybrid",
+             "mamba",  "mamba", "mamba",  "hybrid", "mamba",  "mamba"
+         ]
+     }),
+     EXACT(2662214560)},
+    {"Zamba2 7B", JSON({
+         "model_type" : "zamba2",
+         "num_hidden_layers" : 81,
+         "hidden_size" : 3584,
+         "num_attention_heads" : 32,
+         "num_key_value_heads" : 32,
+         "vocab_size" : 32000,
+         "num_mem_blocks" : 2,
+         "mamba_headdim" : 64,
+         "mamba_ngroups" : 2,
+         "ffn_hidden_size" : 14336,
+         "lora_rank" : 128,
+         "state_size" : 64,
+         "conv_dimension" : 4,
+         "use_shared_attention_lora" : false,
+         "layers_block_type" : [
+             "m", "m", "m", "m", "m", "m", "g", "m", "m", "m", "m", "g", "m", "m", "m", "m", "m",
+             "g", "m", "m", "m", "m", "m", "g", "m", "m", "m", "m", "m", "g", "m", "m", "m", "m",
+             "m", "g", "m", "m", "m", "m", "m", "g", "m", "m", "m", "m", "m", "g", "m", "m", "m",
+             "m", "m", "g", "m", "m", "m", "m", "m", "g", "m", "m", "m", "m", "m", "g", "m", "m",
+             "m", "m", "m", "g", "m", "m", "m", "m", "m", "g", "m", "m", "m"
+         ]
+     }),
+     EXACT(7356749648)},
     {"Granite 4.0 H Tiny", JSON({
          "model_type" : "granitemoehybrid",
          "num_hidden_layers" : 10,

@@ -88,6 +88,33 @@ TEST(rwkv_mixes_a_token_with_the_one_before)
     quick_run_free(&q);
 }
 
+/* Two sets of weights, four uses: half of a layer's weights in each, which a token meets all. */
+TEST(layers_share_weights_and_adapt_them)
+{
+    const char *const sets[] = {"model.layer_pattern='*-M*-M*-M*-M'",
+                                "model.layers=12",
+                                "model.shared_blocks=2",
+                                "model.shared_rank=8",
+                                "model.shared_qkv=true",
+                                "model.head_dim=128",
+                                "layout.tensor=2",
+                                NULL};
+    struct quick_run q = quick_run(layers, NULL, sets);
+    const struct ty_unit_op *wide = op_of(&q, 0, "qkv"), *few = op_of(&q, 0, "adapters");
+    const struct ty_unit_op *mlp = op_of(&q, 1, "mlp core"), *out = op_of(&q, 1, "shared out");
+    ck_assert_double_eq(wide->kernel[0].matmul.in, 2 * H);
+    ck_assert_double_eq(wide->width[0], 2 * H);
+    ck_assert_double_eq(wide->weights[0].params, 2 * H * 3 * H / 2);
+    ck_assert_double_eq(ty_op_active_params(wide, &q.run->config->arch), 2 * H * 3 * H);
+    ck_assert_double_eq(few->weights[0].params, 3 * 2 * H * 8);
+    ck_assert_double_eq(few->weights[1].params, 3 * 8 * H);
+    ck_assert(few->weights[0].whole);
+    ck_assert_double_eq(mlp->weights[0].params, H * 4 * H / 2);
+    ck_assert_double_eq(out->weights[0].params, H * H);
+    ck_assert_double_eq(op_of(&q, 2, "state in")->uses, 0);
+    quick_run_free(&q);
+}
+
 /* Heads are shared, latents are not; sums over channels are brought together. */
 TEST(tensor_ranks_share_heads_and_channels)
 {
