@@ -402,7 +402,8 @@ const struct ty_field ty_layout_fields[] = {
     ROW(rank_file, STRING, .blank = "none", .fallback = "none",
         .doc = "file with a line RANK NODE.GPU for each rank; none: rank r on GPU r"),
     ROW(stage_layers, UINTS, .max = 10000, .fallback = "auto", .blank = "auto",
-        .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"),
+        .doc = "layers of each stage (with chunks: virtual stage), in the order a micro-batch "
+               "visits them; auto: even"),
     ROW(stage_tensor, UINTS, .late = true, .max = 65536, .fallback = "auto", .blank = "auto",
         .example = "[2, 2, 4]",
         .doc = "tensor ranks of each pipeline stage, where they differ; auto: layout.tensor"),
@@ -416,8 +417,9 @@ const struct ty_field ty_layout_fields[] = {
                "operator casts after its forward and before its backward"),
     ROW(recompute_layers, COUNTS, .late = true, .max = 10000, .words = recompute_words,
         .fallback = "auto", .blank = "auto", .example = "[4, 2] or [full:2+selective:3, 4]",
-        .doc = "how many of the first layers of each virtual stage recompute: one number, or one "
-               "per stage; with words, which parts of so many layers recompute; auto: all"),
+        .doc = "how many of the first layers of each stage (with chunks: virtual stage) recompute: "
+               "one number for all, or one for each; with words, which parts of so many layers "
+               "recompute; auto: all"),
     TY_OFFLOAD_ROWS(ROW),
 };
 

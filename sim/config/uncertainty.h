@@ -23,7 +23,7 @@
 
 struct ty_uncertainty_options {
     struct ty_string_list errors, correlations;
-    double scatter, shared_scatter;
+    double scatter, shared_scatter, layout_scatter;
     bool guesses;
 };
 extern const struct ty_field ty_uncertainty_fields[];

@@ -153,12 +153,13 @@ static int read_axes(struct ty_plan_space *space, struct ty_arena *arena, struct
 
 static int unknown_axis(const char *key, struct ty_err *err)
 {
-    const char *names[TY_PLAN_N_AXES];
+    const char *names[TY_PLAN_N_AXES], *meant = key;
     char name[TY_PLAN_N_AXES][48], hint[TY_SUGGESTION];
     for (int i = 0; i < TY_PLAN_N_AXES; i++) {
         (void)snprintf(name[i], sizeof(name[i]), "%s.%s", ty_config_section_name(rows[i].section),
                        rows[i].key);
         names[i] = name[i];
+        meant = strcmp(key, rows[i].key) == 0 ? name[i] : meant;
     }
     return ty_fail(
         err, TY_EUSAGE,
@@ -166,7 +167,7 @@ static int unknown_axis(const char *key, struct ty_err *err)
         "pipeline, data, expert, "
         "expert_tensor, micro_batch, offload, zero, recompute, sequence_parallel and order of "
         "layout, name and chunks of schedule; \"trainyard sweep\" takes any key%s",
-        key, ty_suggestion(key, names, TY_PLAN_N_AXES, hint));
+        key, ty_suggestion(meant, names, TY_PLAN_N_AXES, hint));
 }
 
 static enum ty_plan_axis_index find_axis(const char *key)
@@ -264,6 +265,9 @@ static int free_section(struct ty_plan_space *space, const struct ty_sweep_list 
     bool any = false;
     for (int i = 0; i < TY_PLAN_N_AXES; i++) {
         struct ty_plan_axis *axis = &space->axis[i];
+        if (strcmp(list->key, rows[i].key) == 0) {
+            return unknown_axis(list->key, err);
+        }
         if (strcmp(list->key, ty_config_section_name(axis->section)) == 0) {
             any = true;
             axis->searched = !ty_plan_axis_is_rare(i);
@@ -440,12 +444,49 @@ static bool points_differ(const struct ty_plan_space *space)
     return differ;
 }
 
-static int fail_empty(const struct ty_plan_space *space, struct ty_err *err)
+/* Makes --over the place of the values that it gives, for messages: not the run file. */
+static int place_over(struct ty_config *config, const char *over, struct ty_arena *arena)
+{
+    char key[48];
+    (void)snprintf(key, sizeof(key), "%.*s", (int)strcspn(over, "="), over);
+    const enum ty_plan_axis_index axis = find_axis(key);
+    if (axis == TY_PLAN_N_AXES) {
+        return 0;
+    }
+    struct ty_section *section = &config->sections[rows[axis].section];
+    const struct ty_field *field = ty_section_field(section, rows[axis].key);
+    struct ty_origin *origins = ty_arena_array(arena, struct ty_origin, section->n_fields);
+    const char *place = ty_arena_printf(arena, "--over %s", over);
+    if (origins == NULL || place == NULL) {
+        return TY_ENOMEM;
+    }
+    memcpy(origins, section->origins, section->n_fields * sizeof(*origins));
+    origins[field - section->fields] =
+        (struct ty_origin){.kind = TY_ORIGIN_COMMAND, .at = {.file = place, .line = 1}};
+    section->origins = origins;
+    return 0;
+}
+
+static int fail_empty(const struct ty_plan_space *space, const char *const *over, size_t n_over,
+                      struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_layout layout;
     struct ty_sched_options schedule;
     const struct ty_plan_point point = first_point(space);
-    const int rc = ty_plan_complete(space, &point, &layout, &schedule, err);
+    struct ty_plan_space asked = *space;
+    struct ty_config *config = ty_arena_array(arena, struct ty_config, 1);
+    int rc = config != NULL ? 0 : TY_ENOMEM;
+    if (rc == 0) {
+        *config = *space->base;
+        asked.base = config;
+    }
+    for (size_t i = 0; i < n_over && rc == 0; i++) {
+        rc = place_over(config, over[i], arena);
+    }
+    if (rc < 0) {
+        return ty_fail_memory(err);
+    }
+    rc = ty_plan_complete(&asked, &point, &layout, &schedule, err);
     if (rc < 0) {
         ty_hint(err, "of all layouts that a plan may try none is legal with what is given");
         return rc;
@@ -488,7 +529,7 @@ int ty_plan_space(struct ty_plan_space *space, const struct ty_config *base,
         rc = ty_plan_walk(space, err);
     }
     TY_DEBUG_CHECK(rc < 0 || points_differ(space));
-    return rc == 0 && space->n_points == 0 ? fail_empty(space, err) : rc;
+    return rc == 0 && space->n_points == 0 ? fail_empty(space, over, n_over, arena, err) : rc;
 }
 
 void ty_plan_space_release(struct ty_plan_space *space)

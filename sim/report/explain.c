@@ -65,6 +65,17 @@ static void put_row(struct ty_text *t, const struct ty_neighbour *n, const struc
     report_sets(t, &n->change);
 }
 
+/* Those that fit, or the others. */
+static void put_rows(struct ty_text *t, const struct ty_neighbours *all, bool fit)
+{
+    for (uint32_t i = 0; i < all->n; i++) {
+        const struct ty_neighbour *n = &all->item[i];
+        if ((n->trial.verdict != TY_VERDICT_SHORT) == fit && !is_same(n, &all->item[all->own])) {
+            put_row(t, n, &all->item[all->own]);
+        }
+    }
+}
+
 static void put_same(struct ty_text *t, const struct ty_neighbours *all)
 {
     const struct ty_neighbour *own = &all->item[all->own];
@@ -92,16 +103,14 @@ static int report_changes(const struct ty_run *run, struct ty_text *t, struct ty
         ty_arena_release(&arena);
         return rc;
     }
-    ty_text_add(t, "fixes: step time, memory of the fullest GPU, and the option; fastest first\n");
+    ty_text_add(t, "fixes: step time, memory of the fullest GPU, and the option; those that fit "
+                   "first, the fastest on top\n");
     if (all.no_noise) {
         ty_text_add(t, "  run.jitter, run.gpu_spread and run.routing are off in all of them, to "
                        "save time\n");
     }
-    for (uint32_t i = 0; i < all.n; i++) {
-        if (!is_same(&all.item[i], &all.item[all.own])) {
-            put_row(t, &all.item[i], &all.item[all.own]);
-        }
-    }
+    put_rows(t, &all, true);
+    put_rows(t, &all, false);
     put_same(t, &all);
     if (all.left_out > 0) {
         ty_text_add(t,
@@ -393,7 +402,7 @@ static void put_seconds(struct ty_text *t, const char *label, double s, const ch
     char value[64];
     ty_text_add(t, "  %s", label);
     ty_text_pad(t, 42);
-    ty_text_add(t, "%s", ty_words_seconds(s, value, sizeof(value)));
+    ty_text_add(t, "%s%s", s < 0 ? "-" : "", ty_words_seconds(fabs(s), value, sizeof(value)));
     if (note != NULL) {
         ty_text_pad(t, 54);
         ty_text_add(t, "%s", note);
@@ -428,11 +437,15 @@ static void put_latency(const struct ty_run *run, struct ty_text *t)
     put_seconds(t, "  number of collectives", latency / p->n_steps, note);
 }
 
-/* What the published formula leaves out, each with what it costs here. */
+/* What the published formula leaves out, each with what it costs here. `missing` is the simulated
+ * step less the formula's, NAN without one: causes overlap, and what they leave is a row. */
 static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
-                        const struct ty_stage_times *st, struct ty_text *t)
+                        const struct ty_stage_times *st, double missing, struct ty_text *t)
 {
     const struct ty_layout *l = &run->config->layout;
+    const double rest = missing - f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE] -
+                        f->bucket_s[TY_BUCKET_EXPOSED_DATA] - f->bucket_s[TY_BUCKET_OPTIMIZER];
+    double uneven_s = 0;
     char note[160];
     if (st->most > 1.005 * st->work) {
         ty_snprintf(note, sizeof(note),
@@ -440,7 +453,8 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
                     "rounds",
                     (unsigned)st->slowest, 100 * (st->most / st->work - 1),
                     (unsigned)ty_stage_times_rounds(run));
-        put_seconds(t, "uneven stages", ty_stage_times_uneven(run, st), note);
+        uneven_s = ty_stage_times_uneven(run, st);
+        put_seconds(t, "uneven stages", uneven_s, note);
     }
     if (f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE] > 0) {
         put_seconds(t, "messages", f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE],
@@ -457,6 +471,11 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
         }
     }
     put_seconds(t, "optimizer", f->bucket_s[TY_BUCKET_OPTIMIZER], NULL);
+    if (fabs(rest - uneven_s) > 0.01 * fabs(missing)) {
+        put_seconds(t, "the rest", rest - uneven_s,
+                    rest < uneven_s ? "the causes above overlap"
+                                    : "the causes are means; one chain of GPUs sets the step");
+    }
     if (l->micro_batches < l->pipeline) {
         ty_text_add(t, "  fewer micro-batches (%u) than stages (%u): the pipeline never fills\n",
                     (unsigned)l->micro_batches, (unsigned)l->pipeline);
@@ -470,6 +489,7 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
     const struct ty_stage_times st = ty_stage_times_of(run);
     const struct ty_sched_shape shape =
         ty_sched_shape_of(&run->config->schedule, l->pipeline, l->micro_batches);
+    double missing = NAN;
     char a[64], b[64], c[64];
     ty_text_add(t, "formula and simulation\n");
     put_seconds(t, "simulated step", f->step_s, NULL);
@@ -490,9 +510,10 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
                     sched->domain != NULL ? sched->domain : "equal stages",
                     domain ? "" : " (not the case here)");
         put_seconds(t, "its value with these passes", value, NULL);
-        put_seconds(t, "simulated minus formula", f->step_s - value, "because of:");
+        missing = f->step_s - value;
+        put_seconds(t, "simulated minus formula", missing, "because of:");
     }
-    put_reasons(run, f, &st, t);
+    put_reasons(run, f, &st, missing, t);
     ty_text_add(t, "  bubble: %s of the step; ", ty_words_share(f->bubble_fraction, a, sizeof(a)));
     ty_text_add(t, "%s over ideal\n\n", ty_words_share(f->bubble_over_ideal, a, sizeof(a)));
 }
@@ -538,12 +559,13 @@ static void put_stages(const struct ty_run *run, const struct ty_figures *f, str
     for (uint32_t k = 0; k < n; k++) {
         ty_text_add(t, "%11s", all[column[k]].head);
     }
-    ty_text_add(t, "   held (rule)\n");
+    ty_text_add(t, "   micro-batches held (rule of the schedule)\n");
     for (uint32_t s = 0; s < p->n_gangs; s++) {
         ty_text_add(t, "  %5u", (unsigned)s);
         for (uint32_t k = 0; k < n; k++) {
-            const double idle = stage_bucket_s(run, s, all[column[k]].bucket) / p->n_steps;
+            double idle = stage_bucket_s(run, s, all[column[k]].bucket) / p->n_steps;
             char value[64];
+            idle = idle < TY_STEP_NOISE * f->step_s ? 0 : idle;
             ty_text_add(t, "%11s", ty_words_seconds(idle, value, sizeof(value)));
         }
         ty_text_add(t, "   %u", (unsigned)run->stats.memory[s].peak_held);

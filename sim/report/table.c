@@ -250,7 +250,7 @@ static void breakdown(const struct ty_figures *f, struct ty_text *t)
     ty_text_add(t, "\nwhere the step goes (mean over GPUs)\n");
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         char value[64], share[32];
-        if (f->bucket_s[b] <= 0) {
+        if (f->bucket_s[b] < TY_STEP_NOISE * f->step_s) {
             continue;
         }
         ty_text_add(t, "  %s", ty_transformer_words.buckets[b].name);

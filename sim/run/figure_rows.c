@@ -12,6 +12,7 @@
 #include "sim/base/words.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
+#include "sim/run/pass_times.h"
 
 /* ---- what has no member ---- */
 
@@ -64,32 +65,12 @@ static double mfu_framework(const struct ty_figures *f)
     return per_token * f->tokens_per_s_per_gpu / ty_run_peak(f->run);
 }
 
-/* Compute time of a stage, mean over its ranks. */
-static double stage_compute_s(const struct ty_run *run, uint32_t stage)
-{
-    const struct ty_gang *gang = &run->counted->gangs[stage];
-    const uint32_t likes = run->stats.likes;
-    double sum = 0;
-    for (uint32_t i = 0; i < gang->n_ranks; i++) {
-        const struct ty_rank_stats *rank = &run->stats.rank[gang->rank_of[i]];
-        sum = ty_sum_equal(sum, ty_s_from_ps(rank->stream_busy[TY_STREAM_COMPUTE]), likes);
-    }
-    return sum / (gang->n_ranks * likes);
-}
-
-/* By how much the slowest stage computes longer than the mean. */
+/* By how much longer the passes of the slowest stage take than the mean, as in `explain`. */
 static double imbalance(const struct ty_run *run, uint32_t *slowest)
 {
-    const uint32_t n = run->lowered.program.n_gangs;
-    double mean = 0, most = 0;
-    *slowest = 0;
-    for (uint32_t s = 0; s < n; s++) {
-        const double seconds = stage_compute_s(run, s);
-        mean += seconds / n;
-        *slowest = seconds > most ? s : *slowest;
-        most = seconds > most ? seconds : most;
-    }
-    return most > 0 ? most / mean - 1 : 0;
+    const struct ty_stage_times times = ty_stage_times_of(run);
+    *slowest = times.slowest;
+    return times.work > 0 ? times.most / times.work - 1 : 0;
 }
 
 static double slowest_stage(const struct ty_figures *f)
@@ -178,7 +159,7 @@ static bool note_slowest_stage(const struct ty_figures *f, char *buf, size_t siz
 {
     uint32_t stage;
     const bool uneven = imbalance(f->run, &stage) > 0.01;
-    (void)snprintf(buf, size, "stage %u computes longer than the mean; all wait for it",
+    (void)snprintf(buf, size, "passes of stage %u take longer than the mean; all wait for it",
                    (unsigned)stage);
     return uneven;
 }

@@ -8,6 +8,9 @@
 
 #include "sim/run/run.h"
 
+/* Of a step: waits of less are the rounding of other times, and nobody is shown them. */
+#define TY_STEP_NOISE 1e-5
+
 /* Traffic of one kind of group per step, all ranks together. */
 struct ty_traffic {
     const char *group; /* "tp", "dp", "pp", ... */

@@ -139,7 +139,9 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
                                  .correlation = correlation,
                                  .each = config->uncertainty.scatter,
                                  .shared = config->uncertainty.shared_scatter,
-                                 .model = ty_config_section_digest(config, TY_SECTION_MODEL)};
+                                 .model = ty_config_section_digest(config, TY_SECTION_MODEL),
+                                 .cluster = ty_config_section_digest(config, TY_SECTION_CLUSTER),
+                                 .apart = config->uncertainty.layout_scatter};
         band->key = ty_arena_array(arena, struct ty_band_key, (size_t)u->n + 1);
         rc = band->key == NULL || correlation == NULL ? ty_fail_memory(err) : 0;
         for (uint32_t k = 0; k < u->n && rc == 0; k++) {
@@ -208,7 +210,10 @@ static const struct ty_band_key *find(const struct ty_band *band, const struct t
 /* The variance of the logarithm of a step over another. */
 static double variance_apart(const struct ty_band *a, const struct ty_band *than)
 {
-    double variance = a->each * a->each + than->each * than->each;
+    const bool one_job = a->model == than->model && a->cluster == than->cluster;
+    const double x = one_job ? fmin(a->each, a->apart) : a->each;
+    const double y = one_job ? fmin(than->each, than->apart) : than->each;
+    double variance = x * x + y * y;
     double apart[TY_UNCERTAIN_KEYS];
     if (a->model != than->model) {
         variance += a->shared * a->shared + than->shared * than->shared;

@@ -36,7 +36,8 @@ struct ty_band {
     uint32_t n;
     double each, shared; /* scatter that no key explains: of a run; of runs of a model */
     double step_s, deviation, slow, fast; /* deviations: of its logarithm, and to either side */
-    uint64_t model;                       /* equal: runs share the second */
+    uint64_t model, cluster;              /* equal models share the second; equal both ... */
+    double apart; /* ... have no more than this scatter between their layouts */
 };
 
 /* Of a row of a table; arrays and texts are the arena's. Runs on `jobs` threads, with `extra`

@@ -132,6 +132,13 @@ static void put_space(struct ty_text *t, const struct ty_plan_answer *a)
     }
 }
 
+/* Whether the run file fixes the key of an axis and put_fixed says so. */
+static bool is_fixed(const struct ty_plan_space *space, uint32_t i)
+{
+    return i < TY_PLAN_N_AXES && !space->axis[i].searched && i != TY_PLAN_DATA &&
+           i != TY_PLAN_ORDER && !ty_plan_axis_is_rare((int)i) && ty_plan_key_applies(space, i);
+}
+
 /* Keys that the run file fixes: others may be faster, and a user has to know. */
 static void put_fixed(struct ty_text *t, const struct ty_plan_answer *a)
 {
@@ -139,8 +146,7 @@ static void put_fixed(struct ty_text *t, const struct ty_plan_answer *a)
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
     bool any = false;
     for (uint32_t i = 0; i < TY_PLAN_N_AXES && space->n_points > 0; i++) {
-        if (space->axis[i].searched || i == TY_PLAN_DATA || i == TY_PLAN_ORDER ||
-            ty_plan_axis_is_rare((int)i) || !ty_plan_key_applies(space, i)) {
+        if (!is_fixed(space, i)) {
             continue;
         }
         if (!any) {
@@ -293,7 +299,7 @@ static bool is_shown(const struct ty_plan_result *r, uint32_t key)
     return ty_plan_key_is_told(&r->space, key) && ty_plan_key_applies(&r->space, key);
 }
 
-/* Writes the keys that all rows have in common. */
+/* Writes the keys that all rows have in common, but for those that are fixed. */
 static void put_common(struct ty_text *t, const struct ty_plan_answer *a)
 {
     const struct ty_plan_result *r = &a->result[a->best];
@@ -303,7 +309,7 @@ static void put_common(struct ty_text *t, const struct ty_plan_answer *a)
         ty_text_add(t, "%u GPUs", (unsigned)ty_plan_gpus(&r->space));
     }
     for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
-        if (is_shown(r, k) && !differs(r->row, r->n_rows, k)) {
+        if (is_shown(r, k) && !is_fixed(&a->result[0].space, k) && !differs(r->row, r->n_rows, k)) {
             ty_text_add(t, "%s%s %s", any ? ", " : "", ty_plan_key_short(k, name),
                         ty_plan_key_value(&r->space, &r->row[0].point, k, value));
             any = true;
@@ -314,7 +320,8 @@ static void put_common(struct ty_text *t, const struct ty_plan_answer *a)
 
 /* ---- why ---- */
 
-/* A part of a step. A pipeline's idle time is one part: layouts trade its kinds for each other. */
+/* A part of a step. A pipeline's idle time is one part, as in bubble_fraction: layouts trade its
+ * kinds for each other. */
 struct part {
     const char *name;
     double s;
@@ -326,7 +333,7 @@ static uint32_t read_parts(const double bucket_s[TY_N_BUCKETS], struct part part
     uint32_t n = 0;
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         if (b == TY_BUCKET_BUBBLE_FILL || b == TY_BUCKET_BUBBLE_STALL ||
-            b == TY_BUCKET_BUBBLE_DRAIN) {
+            b == TY_BUCKET_BUBBLE_DRAIN || b == TY_BUCKET_EXPOSED_PIPELINE) {
             bubble_s += bucket_s[b];
         } else {
             part[n++] = (struct part){ty_transformer_words.buckets[b].name, bucket_s[b]};

@@ -162,6 +162,11 @@ TEST(what_two_runs_share_does_not_hide_which_is_faster)
     ck_assert(wide.deviation > 5 * one.deviation);
     ck_assert(ty_band_faster(&wide, &wide, 0.05) == ty_band_faster(&one, &one, 0.05));
     ck_assert_double_eq_tol(ty_band_faster(&one, &one, 0.05), 0.0385, 0.0005); /* 0.05 / 0.0283 */
+    /* layouts of one job differ by layout_scatter where that is less */
+    const struct ty_band near = band_of(&p, "uncertainty.layout_scatter=1 %");
+    ck_assert_double_eq_tol(ty_band_faster(&near, &near, 0.05), 0.0002, 0.0001); /* 3.54 */
+    const struct ty_band far = band_of(&p, "uncertainty.layout_scatter=9 %");
+    ck_assert(ty_band_faster(&far, &far, 0.05) == ty_band_faster(&one, &one, 0.05));
     /* another model does not share it */
     const struct ty_band shorter = band_of(&p, "model.sequence=1024");
     ck_assert(ty_band_faster(&shorter, &one, 0.05) > 2 * ty_band_faster(&one, &one, 0.05));
