@@ -564,6 +564,16 @@ static int finish(struct ty_arch *arch, const struct ty_section *section, struct
 {
     int rc =
         ty_check_first(check_heads(arch, section, err), ty_arch_finish_pattern(arch, section, err));
+    static const char *const idle[] = {"state_heads", "state_head_dim", "state_groups",
+                                       "state_size",  "state_conv",     "state_chunk",
+                                       "state_rank",  "first_rank",     "shared_blocks",
+                                       "shared_rank", "shared_qkv",     NULL};
+    if (arch->n_patterns == 0) {
+        rc = ty_check_first(
+            rc,
+            check_idle(section, idle, "no layer keeps a state; write a model.layer_pattern", err));
+        arch->shared_blocks = 0;
+    }
     if (arch->ffn == 0) {
         arch->ffn = 4 * arch->hidden;
     }

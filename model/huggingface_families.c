@@ -247,12 +247,14 @@ static void hf_zamba2(struct ty_hf_reader *r, struct ty_hf_shape *shape)
     }
     shape->head_dim = 2 * shape->hidden / heads;
     shape->rotary = ty_hf_flag(r, "use_mem_rope", false) ? 1 : 0;
-    ty_hf_put_number(r, "shared_blocks", ty_hf_number(r, "num_mem_blocks", 1));
-    ty_hf_put_number(r, "shared_rank", ty_hf_number(r, "adapter_rank|lora_rank", 128));
-    ty_hf_put(r, "shared_qkv",
-              ty_hf_flag(r, "use_shared_attention_adapter|use_shared_attention_lora", false)
-                  ? "true"
-                  : "false");
+    const unsigned long sets = ty_hf_number(r, "num_mem_blocks", 1);
+    const unsigned long rank = ty_hf_number(r, "adapter_rank|lora_rank", 128);
+    const bool qkv = ty_hf_flag(r, "use_shared_attention_adapter|use_shared_attention_lora", false);
+    if (shape->further > 0) {
+        ty_hf_put_number(r, "shared_blocks", sets);
+        ty_hf_put_number(r, "shared_rank", rank);
+        ty_hf_put(r, "shared_qkv", qkv ? "true" : "false");
+    }
     ty_hf_put_number(r, "state_heads", inner / (width | !width));
     ty_hf_put_number(r, "state_head_dim", width);
     ty_hf_put_number(r, "state_groups", ty_hf_number(r, "mamba_ngroups", 1));
