@@ -190,6 +190,8 @@ const struct ty_field ty_cluster_fields[] = {
     LATENCY(nvlink_floor, nvlink.floor, "0 s", "shortest time of a collective inside a node, s"),
     LATENCY(nvlink_gather_latency, nvlink.gather_latency, "18.4 us",
             "fixed time of the other collectives inside a node, s"),
+    OPTIONAL(nvlink_gather_latency_per_rank, nvlink.gather_per_rank, SECONDS, 0, 1, "auto",
+             "and their time per further rank, s; auto: nvlink_step"),
     LATENCY(nvlink_step, nvlink.step, "3.4 us",
             "time of a ring's step over NVLink, s (NCCL tuning)"),
     LATENCY(nvlink_tree_step, nvlink.tree_step, "4 us",

@@ -102,6 +102,7 @@ struct ty_nvlink {
     double ll_efficiency;    /* ... and its share of the bus bandwidth; 0: not used */
     double floor;            /* s, no collective inside a node is shorter */
     double gather_latency;   /* s, fixed part of the other collectives inside a node */
+    double gather_per_rank;  /* s, their time per further rank; 0: step */
     double step;             /* s per ring step inside a node: all but that all-reduce */
     double tree_step;        /* s per link of a tree inside a node */
     double overlap_slowdown; /* share of its speed that computation loses during a collective */

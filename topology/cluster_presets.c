@@ -9,6 +9,8 @@
  *   vidur      microsoft/vidur data/profiling/network: all-reduce and send-receive up to 64 MiB
  *   NCCL       NVIDIA/nccl src/graph/tuning.cc and topo.h, 2.30
  *   S62129     NVIDIA GTC24 S62129: 24 GB/s of a 200 Gb/s NIC, 48 GB/s of a 400 Gb/s one
+ *   SimuMax    MooreThreads/SimuMax configs/system/b200_bf16_ceperm.json: gather and reduce-scatter
+ *              of 2 to 8 B200, share of 900 GB/s and latency by least squares
  *   ml-eng     stas00/ml-engineering network/README.md: sweeps on 8 H200, 8 and 32 B200
  *   CoreWeave  coreweave/nccl-tests README: GB200 NVL72
  *   AWS        aws-samples/awsome-distributed-training micro-benchmarks/nccl-tests: 2 p4de, 2 p5
@@ -19,7 +21,8 @@
 
 /* What the steps of collectives take, by NCCL's tuning for Ampere and later. */
 #define NCCL_STEPS                                                                                 \
-    "nvlink_gather_latency: 18.4 us   # NCCL: base 8.4 us; launch 10 us is a guess\n"              \
+    "nvlink_gather_latency: 18.4 us   # NCCL: base 8.4 us; launch 10 us is a guess\n" RING_STEPS
+#define RING_STEPS                                                                                 \
     "nvlink_step: 3.4 us              # NCCL: ring, Simple protocol, NVLink\n"                     \
     "nvlink_tree_step: 4 us           # NCCL: tree, Simple protocol, NVLink\n"                     \
     "net_latency: 8.4 us              # NCCL: base latency, Simple protocol\n"
@@ -216,10 +219,13 @@ static const char dgx_h800[] = "gpu: h800-sxm\n" H800_LINKS INFINIBAND;
 static const char aws_p5[] = "gpu: h100-sxm\n" H100_LINKS EFA_2;
 
 #define BLACKWELL_LINKS                                                                            \
-    NCCL_STEPS                                                                                     \
+    RING_STEPS                                                                                     \
     "nvlink_bandwidth: 900 GB/s       # NVIDIA B200 data sheet: 1.8 TB/s both ways\n"              \
     "nvlink_efficiency: 0.756         # ml-eng: 680 GB/s, ring\n"                                  \
-    "nvlink_pair_efficiency: 0.62     # guess 10 %: H100's ratio of pair to node\n"                \
+    "nvlink_pair_efficiency: 0.674    # SimuMax: 606 GB/s among 2 to 8\n"                          \
+    "nvlink_gather_latency: 24 us     # SimuMax: 98 us at 64 MiB among 8, 56 among 4, 34 "         \
+    "between\n"                                                                                    \
+    "nvlink_gather_latency_per_rank: 9.5 us # 2, beside the bytes at these efficiencies\n"         \
     "nvlink_latency: 67 us            # guess 30 %: 85 us among 8, as in the switch\n"             \
     "nvlink_latency_per_rank: 2.3 us  # guess: as H100\n"                                          \
     "nvlink_ll_latency: 36 us         # ml-eng: 48 us up to 512 KiB on 8 B200\n"                   \

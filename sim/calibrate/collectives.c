@@ -24,6 +24,7 @@ static const char *const keys[] = {
     "cluster.nvls_latency",
     "cluster.nvls_tree_latency",
     "cluster.nvlink_latency_per_rank",
+    "cluster.nvlink_gather_latency_per_rank",
     "cluster.nvlink_step",
     "cluster.net_tree_step",
     "cluster.nvlink_tree_step",

@@ -158,6 +158,7 @@ static void shorter_latency(struct ty_config *c)
     double *const latencies[] = {&c->cluster.nvlink.latency,
                                  &c->cluster.nvlink.latency_per_rank,
                                  &c->cluster.nvlink.gather_latency,
+                                 &c->cluster.nvlink.gather_per_rank,
                                  &c->cluster.nvlink.step,
                                  &c->cluster.nvlink.tree_step,
                                  &c->cluster.nvlink.p2p_latency,

@@ -134,10 +134,12 @@ void ty_coll_ring_cost(const struct ty_cluster *cluster, enum ty_coll coll, doub
 static void in_a_node(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                       const struct ty_reach *reach, struct ty_coll_cost *out)
 {
-    const double links = reach->ranks - 1.0, per_rank = cluster->nvlink.latency_per_rank;
+    const struct ty_nvlink *nvlink = &cluster->nvlink;
+    const double links = reach->ranks - 1.0;
+    const double step = nvlink->gather_per_rank > 0 ? nvlink->gather_per_rank : nvlink->step;
     out->latency_s = coll == TY_COLL_ALL_REDUCE
-                         ? cluster->nvlink.latency + per_rank + links * per_rank
-                         : cluster->nvlink.gather_latency + links * cluster->nvlink.step;
+                         ? nvlink->latency + reach->ranks * nvlink->latency_per_rank
+                         : nvlink->gather_latency + links * step;
     out->nvlink_B = ty_coll_bus_factor(coll, reach->ranks) * bytes;
     out->transfer_s = out->nvlink_B / ty_coll_ring_rate(cluster, reach);
 }

@@ -302,6 +302,23 @@ TEST(all_reduces_in_a_node_meet_measurements)
     }
 }
 
+/* MooreThreads/SimuMax configs/system/b200_bf16_ceperm.json: 23.1 us and 9.2 us per further rank
+ * beside the bytes at 606 GB/s, and for what is scattered 25.6 and 8.0. */
+TEST(gathers_of_b200_wait_for_each_further_rank)
+{
+    for (uint32_t i = 0; i < 9; i++) {
+        const uint32_t n = 2u << i % 3;
+        const double bytes = 1024.0 * 1024.0 * (double)(32u << i / 3);
+        const struct ty_cluster cluster = cluster_preset("dgx-b200", "nodes: 1");
+        const struct ty_reach reach = {.ranks = n, .nodes = 1, .per_node = n, .sharing = 1};
+        const double us = 24.3 + 8.6 * (n - 1) + (n - 1) * bytes / n / 606e3;
+        struct ty_coll_cost cost;
+        ty_coll_cost(&cluster, NULL, TY_COLL_ALL_GATHER, bytes, &reach, &cost);
+        ck_assert_msg(relative(1e6 * ty_coll_seconds(&cost), us) < 0.06, "%u ranks, %g B: %g us", n,
+                      bytes, 1e6 * ty_coll_seconds(&cost));
+    }
+}
+
 /* 8.4 + 224 x 3.4 + 31 x 14 us by NCCL's tuning for 32 nodes of 8; 3 % because it counts crossings
  * between nodes in the mean, one less than the slowest block meets. */
 TEST(a_ring_over_32_nodes_has_nccls_latency)
