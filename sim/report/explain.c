@@ -155,17 +155,13 @@ static void faster_network(struct ty_config *c)
 
 static void shorter_latency(struct ty_config *c)
 {
-    double *const latencies[] = {&c->cluster.nvlink.latency,
-                                 &c->cluster.nvlink.latency_per_rank,
-                                 &c->cluster.nvlink.gather_latency,
-                                 &c->cluster.nvlink.gather_per_rank,
-                                 &c->cluster.nvlink.step,
-                                 &c->cluster.nvlink.tree_step,
-                                 &c->cluster.nvlink.p2p_latency,
-                                 &c->cluster.net.step,
-                                 &c->cluster.net.tree_step,
-                                 &c->cluster.net.latency,
-                                 &c->cluster.net.p2p_latency};
+    double *const latencies[] = {
+        &c->cluster.nvlink.latency,        &c->cluster.nvlink.latency_per_rank,
+        &c->cluster.nvlink.gather_latency, &c->cluster.nvlink.gather_per_rank,
+        &c->cluster.nvlink.step,           &c->cluster.nvlink.tree_step,
+        &c->cluster.nvlink.p2p_latency,    &c->cluster.net.step,
+        &c->cluster.net.tree_step,         &c->cluster.net.latency,
+        &c->cluster.net.p2p_latency};
     for (size_t i = 0; i < TY_COUNT(latencies); i++) {
         *latencies[i] /= 1.1;
     }
