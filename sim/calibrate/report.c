@@ -105,10 +105,12 @@ static void put_uncertainty(const struct ty_calibration *c, struct ty_text *t)
     put_errors(c, t);
     put_overlay_correlations(c, t);
     if (c->source->steps) {
-        ty_text_add(t, "  scatter: %.3g %%\n", 100 * fmin(s->each, TY_ERROR_MAX));
+        ty_text_add(t, "  scatter: %.3g %%\n",
+                    100 * fmin(fmax(s->each, TY_SCATTER_MIN), TY_ERROR_MAX));
     }
     if (c->source->steps && !isnan(s->shared)) {
-        ty_text_add(t, "  shared_scatter: %.3g %%", 100 * fmin(s->shared, TY_ERROR_MAX));
+        ty_text_add(t, "  shared_scatter: %.3g %%",
+                    100 * fmin(fmax(s->shared, TY_SCATTER_MIN), TY_ERROR_MAX));
         ty_text_pad(t, 42);
         ty_text_add(t, "# of rows of a group: ");
         put_inline(t, ty_cal_grouped(c));

@@ -19,12 +19,15 @@ const struct ty_field ty_uncertainty_fields[] = {
         .example = "cluster.derate cluster.norm_passes -0.3",
         .doc = "correlations of these errors: a key, then other keys, each with its correlation; 0 "
                "where not named"),
-    ROW(scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .fallback = "7 %",
-        .doc = "standard deviation of a run's step time that no key explains; 7 %: presets against "
-               "seventeen published sets"),
-    ROW(shared_scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .fallback = "5 %",
-        .doc = "the same for the part that all runs of one model on one machine share; 5 %: from "
-               "those sets"),
+    ROW(scatter, QUANTITY, .dim = TY_DIM_RATIO, .min = TY_SCATTER_MIN, .max = TY_ERROR_MAX,
+        .fallback = "auto", .blank = "auto",
+        .doc =
+            "standard deviation of a run's step time that no key explains; auto: by kind of GPU, "
+            "type, model, framework and size, from published runs"),
+    ROW(shared_scatter, QUANTITY, .dim = TY_DIM_RATIO, .min = TY_SCATTER_MIN, .max = TY_ERROR_MAX,
+        .fallback = "auto", .blank = "auto",
+        .doc = "the same for the part that all runs of one model on one machine share; auto: as "
+               "there"),
     ROW(layout_scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .fallback = "4 %",
         .doc = "what takes the place of `scatter` between two layouts of one model on one machine; "
                "4 %: median of ten published sets of sweeps (docs/internals/accuracy.md)"),

@@ -19,11 +19,13 @@
 #include "sim/document/fields.h"
 
 #define TY_ERROR_MAX      2.0 /* a factor of 7: beyond it nothing is known */
+#define TY_SCATTER_MIN    1e-4
 #define TY_UNCERTAIN_KEYS 96u
 
 struct ty_uncertainty_options {
     struct ty_string_list errors, correlations;
-    double scatter, shared_scatter, layout_scatter;
+    double scatter, shared_scatter; /* 0: by kind of run, sim/config/scatter.h */
+    double layout_scatter;
     bool guesses;
 };
 extern const struct ty_field ty_uncertainty_fields[];

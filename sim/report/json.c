@@ -11,6 +11,7 @@
 #include "sim/plan/search/remedy.h"
 #include "sim/report/experts.h"
 #include "sim/report/links.h"
+#include "sim/report/nearest.h"
 #include "sim/report/table.h"
 #include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
@@ -78,6 +79,7 @@ static void put_term(struct ty_text *t, const char *name, double error, double s
 static void put_terms(const struct ty_band *band, const struct ty_band_key *key, struct ty_text *t)
 {
     const double all = band->deviation * band->deviation;
+    const struct ty_scatter *s = &band->scatter;
     double rest = 0;
     uint32_t n_rest = 0;
     ty_text_add(t, "\n  due to");
@@ -102,9 +104,9 @@ static void put_terms(const struct ty_band *band, const struct ty_band_key *key,
         ty_text_add(t, "\n");
     }
     if (all > 0) {
-        put_term(t, "no key, each run by itself", band->each, band->each * band->each / all);
-        ty_text_add(t, "\n");
-        put_term(t, "no key, all runs of a model", band->shared, band->shared * band->shared / all);
+        put_term(t, "no key, each run by itself", s->each, s->each * s->each / all);
+        ty_text_add(t, s->kind != NULL ? "    as published runs: %s\n" : "\n", s->kind);
+        put_term(t, "no key, all runs of a model", s->shared, s->shared * s->shared / all);
         ty_text_add(t, "\n");
     }
 }
@@ -179,8 +181,11 @@ static void report_band_json(const struct ty_run *run, const struct ty_figures *
         put_ends_json(band, shown[i], f, j);
     }
     ty_json_real(j, "deviation", band->deviation);
-    ty_json_real(j, "scatter", band->each);
-    ty_json_real(j, "shared_scatter", band->shared);
+    ty_json_real(j, "scatter", band->scatter.each);
+    ty_json_real(j, "shared_scatter", band->scatter.shared);
+    if (band->scatter.kind != NULL) {
+        ty_json_text(j, "scatter_of", band->scatter.kind);
+    }
     ty_json_array(j, "keys");
     ty_json_rows(j);
     for (uint32_t k = 0; k < band->n; k++) {
@@ -416,6 +421,7 @@ static int report(const struct ty_run *run, bool advise, struct ty_text *t, stru
         return rc;
     }
     report_band_json(run, &f, &j);
+    ty_report_nearest_json(run, &j);
     breakdown(&j, &f);
     traffic(&j, &f);
     rc = ty_report_experts_json(run, &j, err);

@@ -10,6 +10,7 @@
 #include "sim/base/words.h"
 #include "sim/config/stack.h"
 #include "sim/report/links.h"
+#include "sim/report/nearest.h"
 #include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
 #include "sim/search/trial.h"
@@ -345,6 +346,7 @@ int ty_report_step(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_run_figures(run, &f);
     ty_report_head(run, t);
     figures(&f, t);
+    ty_report_nearest(run, t);
     int rc = ty_report_band(run, &f, t, err);
     if (rc < 0) {
         return rc;

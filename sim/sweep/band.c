@@ -97,7 +97,8 @@ static void take_moves(struct ty_band *band, const double *step_s)
 /* The variance of a sum of moves, each at `offset` in its key. */
 static double variance_of(const struct ty_band *band, size_t offset)
 {
-    double sum = band->each * band->each + band->shared * band->shared;
+    double sum =
+        band->scatter.each * band->scatter.each + band->scatter.shared * band->scatter.shared;
     for (uint32_t a = 0; a < band->n; a++) {
         for (uint32_t b = 0; b < band->n; b++) {
             const double x = *(const double *)(const void *)((const char *)&band->key[a] + offset);
@@ -137,8 +138,7 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
         double *correlation = ty_arena_array(arena, double, (size_t)u->n * u->n + 1);
         *band = (struct ty_band){.n = u->n,
                                  .correlation = correlation,
-                                 .each = config->uncertainty.scatter,
-                                 .shared = config->uncertainty.shared_scatter,
+                                 .scatter = ty_scatter_of(config),
                                  .model = ty_config_section_digest(config, TY_SECTION_MODEL),
                                  .cluster = ty_config_section_digest(config, TY_SECTION_CLUSTER),
                                  .apart = config->uncertainty.layout_scatter};
@@ -211,12 +211,13 @@ static const struct ty_band_key *find(const struct ty_band *band, const struct t
 static double variance_apart(const struct ty_band *a, const struct ty_band *than)
 {
     const bool one_job = a->model == than->model && a->cluster == than->cluster;
-    const double x = one_job ? fmin(a->each, a->apart) : a->each;
-    const double y = one_job ? fmin(than->each, than->apart) : than->each;
+    const double x = one_job ? fmin(a->scatter.each, a->apart) : a->scatter.each;
+    const double y = one_job ? fmin(than->scatter.each, than->apart) : than->scatter.each;
     double variance = x * x + y * y;
     double apart[TY_UNCERTAIN_KEYS];
     if (a->model != than->model) {
-        variance += a->shared * a->shared + than->shared * than->shared;
+        variance +=
+            a->scatter.shared * a->scatter.shared + than->scatter.shared * than->scatter.shared;
     }
     for (uint32_t k = 0; k < a->n; k++) {
         const struct ty_band_key *other = find(than, &a->key[k]);

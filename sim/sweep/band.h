@@ -14,7 +14,7 @@
 #define TY_SWEEP_BAND_H
 
 #include "sim/base/text.h"
-#include "sim/config/uncertainty.h"
+#include "sim/config/scatter.h"
 #include "sim/document/json.h"
 #include "sim/sweep/row_run.h"
 
@@ -34,7 +34,7 @@ struct ty_band {
     struct ty_band_key *key;   /* [n] in the order of the files, guesses last */
     const double *correlation; /* [n][n] */
     uint32_t n;
-    double each, shared; /* scatter that no key explains: of a run; of runs of a model */
+    struct ty_scatter scatter;            /* that no key explains */
     double step_s, deviation, slow, fast; /* deviations: of its logarithm, and to either side */
     uint64_t model, cluster;              /* equal models share the second; equal both ... */
     double apart; /* ... have no more than this scatter between their layouts */

@@ -11,6 +11,7 @@ import argparse
 import csv
 import io
 import pathlib
+import re
 import sys
 
 import datasets
@@ -22,7 +23,7 @@ from score import by, read_rows
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIRST = ["id", "source", "licence", "noise", "gpu", "gpus", "sweep", "layouts", "measured_s",
-         "peak_memory_gib", "oom", "power_w", "ideal_s"]
+         "peak_memory_gib", "oom", "power_w", "params", "ideal_s"]
 LICENCES = {"vtrain": "MIT", "mosaic": "Apache-2.0", "simumax": "Apache-2.0", "context": "Apache-2.0",
             "expert": "MIT, Apache-2.0; facts of papers", "korthikanti": "facts of a paper",
             "large": "facts of papers", "mlperf": "Apache-2.0", "megatron": "Apache-2.0"}
@@ -34,13 +35,23 @@ def of(table, prefixes):
     return next((text for prefix, text in prefixes.items() if table.startswith(prefix)), "")
 
 
-def shapes(binary, keys):
-    """Sizes that a preset stands for, so that a row can be read without trainyard."""
-    run = datasets.run_file({k: v for k, v in keys.items() if k.startswith("model.")} |
+def checked(binary, keys, *options):
+    """What `check` says of a model on one GPU of its kind."""
+    run = datasets.run_file({k: v for k, v in keys.items() if k.startswith("model.") and v != ""} |
                             {"cluster.preset": keys["cluster.preset"], "cluster.nodes": 1,
                              "cluster.gpus_per_node": 1, "layout.global_batch": 1})
     with tables.run_file(run) as path:
-        shown = tables.output(binary, "check", path, "--show-config", answers=(0, 1))
+        return tables.output(binary, "check", path, *options, answers=(0, 1))
+
+
+def parameters(binary, keys):
+    found = re.search(r"([\d,]+) parameters", checked(binary, keys))
+    return found.group(1).replace(",", "")
+
+
+def shapes(binary, keys):
+    """Sizes that a preset stands for, so that a row can be read without trainyard."""
+    shown = checked(binary, keys, "--show-config")
     words = [line.split(None, 2)[:2] for line in shown.splitlines() if "." in line]
     wanted = ("layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "head_dim", "experts",
               "experts_per_token", "expert_ffn", "shared_ffn", "dense_layers")
@@ -55,6 +66,9 @@ def row_of(binary, dataset, at, row, known):
     if of_preset not in known:
         known[of_preset] = shapes(binary, job)
     sizes, gpu = known[of_preset]
+    model = tuple(sorted((k, v) for k, v in job.items() if k.startswith("model.") and k != "model.sequence"))
+    if model not in known:
+        known[model] = parameters(binary, job)
     job = {k: v for k, v in job.items() if v != ""}
     job = (sizes if "model.preset" in job else {}) | {k: v for k, v in job.items() if k != "model.preset"}
     oom = dataset.oom(row)
@@ -65,7 +79,8 @@ def row_of(binary, dataset, at, row, known):
             "sweep": f"{name}: {dataset.sweep(row)}", "layouts": int(dataset.layouts),
             "measured_s": f"{dataset.seconds(row):.6g}" if dataset.seconds(row) else "",
             "peak_memory_gib": row.get("measured_mem_gib") or row.get("mem_gib") or row.get("mem_gb") or "",
-            "oom": "" if oom is None else int(oom), "power_w": row.get("power_w") or ""} | job
+            "oom": "" if oom is None else int(oom), "power_w": row.get("power_w") or "",
+            "params": known[model]} | job
 
 
 def collect(binary):

@@ -4,13 +4,15 @@
 #include <string.h>
 
 #include "sim/config/config.h"
+#include "sim/config/scatter.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
 
-static const char base[] = "cluster: {preset: dgx-a100-80g, nodes: 2, derate: 1.5}\n"
-                           "model: {preset: llama-30b}\n"
-                           "layout: {tensor: 4, pipeline: 2, global_batch: 64}\n"
-                           "framework: {preset: megatron-lm}\n";
+static const char base[] =
+    "cluster: {preset: dgx-a100-80g, nodes: 2, derate: 1.5}\n"
+    "model: {preset: llama-30b}\n"
+    "layout: {tensor: 4, pipeline: 2, global_batch: 64, sequence_parallel: true}\n"
+    "framework: {preset: megatron-lm}\n";
 
 /* Reads the base, with `own` behind it, under an overlay and a setting (or NULL), and what may be
  * off. */
@@ -164,6 +166,38 @@ TEST(mistakes_have_their_message)
         ck_assert_int_eq(read_uncertain(&u, own, NULL, NULL, &err), TY_EINPUT);
         ck_assert_msg(strstr(err.text, rows[i].message) != NULL, "%s", err.text);
     }
+}
+
+static struct ty_scatter scatter_of(const char *set)
+{
+    struct ty_config *config = NULL;
+    struct ty_err err = TY_ERR_NONE;
+    struct temp_dir dir;
+    temp_dir_make(&dir);
+    char path[192];
+    snprintf(path, sizeof(path), "%s", temp_dir_file(&dir, "run.yaml"));
+    FILE *file = fopen(path, "w");
+    ck_assert(file != NULL && fputs(base, file) >= 0 && fclose(file) == 0);
+    const struct ty_source source = {.path = path, .sets = &set, .n_sets = set != NULL};
+    ck_assert_msg(ty_config_read(&config, &source, &err) == 0, "%s", err.text);
+    const struct ty_scatter s = ty_scatter_of(config);
+    ty_config_free(config);
+    temp_dir_remove(&dir);
+    return s;
+}
+
+TEST(scatter_is_that_of_published_runs_of_the_kind)
+{
+    const struct ty_scatter usual = scatter_of(NULL);
+    ck_assert_str_eq(usual.kind, "dense models in 16 bit");
+    ck_assert(usual.each > usual.shared && usual.shared > 0);
+    ck_assert_str_eq(scatter_of("framework.preset=fsdp").kind, "dense models in PyTorch on A100");
+    ck_assert_str_eq(scatter_of("cluster.preset=dgx-b200").kind,
+                     "dense models in 16 bit on Blackwell");
+    const struct ty_scatter sparse = scatter_of("model.preset=mixtral-8x7b");
+    ck_assert(strcmp(sparse.kind, "experts") == 0 && sparse.each > usual.each);
+    const struct ty_scatter stated = scatter_of("uncertainty.scatter=3 %");
+    ck_assert(stated.each == 0.03 && stated.shared == usual.shared);
 }
 
 TY_SUITE("uncertainty")

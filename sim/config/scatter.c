@@ -1,0 +1,106 @@
+/* scatter.c - the kinds of runs, and how far off runs of each were. */
+#include "sim/config/scatter.h"
+
+#include <string.h>
+
+#include "sim/config/config.h"
+
+/* Parts of it, by their squares: of a run by itself, and of runs of a model. Within sweeps of
+ * layouts seventeen sets scattered by 7 %, between sets by 5 %. */
+#define EACH   0.8
+#define SHARED 0.6
+
+enum {
+    ANY = TY_VOLTA | TY_AMPERE | TY_HOPPER | TY_BLACKWELL
+};
+enum {
+    WIDE = 1,
+    NARROW = 2
+}; /* GEMMs of 16 bit and more, or of 8 and 4 */
+enum {
+    DENSE = 1,
+    SPARSE = 2
+}; /* without experts, with */
+enum {
+    NVIDIA = 1,
+    PYTORCH = 2
+}; /* frameworks */
+enum {
+    SMALL = 1,
+    LARGE = 2
+}; /* one node, more */
+enum {
+    BOTH = 3
+};
+
+static const struct kind {
+    const char *name;
+    unsigned gpu, bits, model, stack, size; /* sets of these */
+    double scatter;                         /* in all */
+} kinds[] = {
+    /* sqrt(x^2 + the error of guesses) x 1.645 holds 90 % of the runs that the page counts */
+    {"experts on Blackwell", TY_BLACKWELL, BOTH, SPARSE, BOTH, BOTH, 0.18},
+    {"experts", ANY, BOTH, SPARSE, BOTH, BOTH, 0.14},
+    {"V100 and older", TY_VOLTA, BOTH, DENSE, BOTH, BOTH, 0.15}, /* guess: no run was published */
+    {"dense models in PyTorch on Hopper and newer", TY_HOPPER | TY_BLACKWELL, BOTH, DENSE, PYTORCH,
+     BOTH, 0.115},
+    {"dense models in PyTorch on A100", TY_AMPERE, BOTH, DENSE, PYTORCH, BOTH, 0.07},
+    {"dense models in fp8 or NVFP4 on one node", ANY, NARROW, DENSE, NVIDIA, SMALL, 0.06},
+    {"dense models in fp8 or NVFP4", ANY, NARROW, DENSE, NVIDIA, LARGE, 0.08},
+    {"dense models in 16 bit on Blackwell", TY_BLACKWELL, WIDE, DENSE, NVIDIA, BOTH, 0.06},
+    {"dense models on one node of A100", TY_AMPERE, WIDE, DENSE, NVIDIA, SMALL, 0.12},
+    {"dense models in 16 bit", ANY, BOTH, BOTH, BOTH, BOTH, 0.09},
+};
+
+bool ty_framework_is_pytorch(const char *framework)
+{
+    static const char *const names[] = {"fsdp",
+                                        "torchtitan",
+                                        "nanotron",
+                                        "ddp",
+                                        "llama3",
+                                        "deepspeed-zero3",
+                                        "deepspeed-zero3-2021"};
+    bool found = false;
+    for (size_t i = 0; i < TY_COUNT(names); i++) {
+        found = found || strcmp(framework, names[i]) == 0;
+    }
+    return found;
+}
+
+struct ty_traits ty_traits_of(const struct ty_config *config)
+{
+    const double *peak = config->cluster.gpu.peak;
+    const int dtype = config->arch.dtype;
+    return (struct ty_traits){
+        .generation = peak[TY_DTYPE_NVFP4] > 0  ? TY_BLACKWELL
+                      : peak[TY_DTYPE_FP8] > 0  ? TY_HOPPER
+                      : peak[TY_DTYPE_BF16] > 0 ? TY_AMPERE
+                                                : TY_VOLTA,
+        .bits = dtype == TY_DTYPE_NVFP4 ? 4
+                : dtype == TY_DTYPE_FP8 ? 8
+                                        : 16,
+        .experts = config->arch.experts > 0,
+        .pytorch = ty_framework_is_pytorch(config->layout.framework.preset),
+    };
+}
+
+struct ty_scatter ty_scatter_of(const struct ty_config *config)
+{
+    const struct ty_uncertainty_options *o = &config->uncertainty;
+    const struct ty_traits is = ty_traits_of(config);
+    const unsigned bits = is.bits < 16 ? NARROW : WIDE, model = is.experts ? SPARSE : DENSE,
+                   stack = is.pytorch ? PYTORCH : NVIDIA,
+                   size = config->cluster.nodes == 1 ? SMALL : LARGE;
+    const struct kind *k = kinds;
+    while ((k->gpu & is.generation) == 0 || (k->bits & bits) == 0 || (k->model & model) == 0 ||
+           (k->stack & stack) == 0 || (k->size & size) == 0) {
+        k++; /* the last one takes all */
+    }
+    const bool stated = o->scatter > 0 && o->shared_scatter > 0;
+    return (struct ty_scatter){
+        .kind = stated ? NULL : k->name,
+        .each = o->scatter > 0 ? o->scatter : k->scatter * EACH,
+        .shared = o->shared_scatter > 0 ? o->shared_scatter : k->scatter * SHARED,
+    };
+}
