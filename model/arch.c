@@ -265,14 +265,55 @@ static int check_index(const struct ty_arch *arch, const struct ty_section *sect
                                        (unsigned)arch->index_topk, why);
 }
 
+/* Blocks are made of strides, and a query does not select all of them. */
+static int check_native(const struct ty_arch *arch, const struct ty_section *section,
+                        struct ty_err *err)
+{
+    static const char *const idle[] = {"sparse_block", "sparse_compress", "sparse_stride",
+                                       "sparse_window", NULL};
+    const uint64_t keys = (uint64_t)arch->sparse_topk * arch->sparse_block;
+    if (arch->sparse_topk == 0) {
+        return check_idle(section, idle, "no blocks are selected; write a model.sparse_topk", err);
+    }
+    if (keys > arch->sequence) {
+        return ty_check_fail(section, "sparse_topk", err,
+                             "%u blocks of %u tokens are more than model.sequence (%u): every key "
+                             "would be selected; write %u or less, or none",
+                             (unsigned)arch->sparse_topk, (unsigned)arch->sparse_block,
+                             (unsigned)arch->sequence,
+                             (unsigned)(arch->sequence / arch->sparse_block));
+    }
+    const char *const parts[] = {"sparse_block", "sparse_compress"};
+    const uint32_t sizes[] = {arch->sparse_block, arch->sparse_compress};
+    for (size_t i = 0; i < TY_COUNT(parts); i++) {
+        if (sizes[i] % arch->sparse_stride != 0) {
+            return ty_check_fail(
+                section, parts[i], err, "%u is no multiple of model.sparse_stride (%u); write %u",
+                (unsigned)sizes[i], (unsigned)arch->sparse_stride,
+                (unsigned)(sizes[i] / arch->sparse_stride + 1) * (unsigned)arch->sparse_stride);
+        }
+    }
+    const char *why =
+        ty_arch_is_latent(arch) ? "beside latent attention is not simulated; write none"
+        : arch->window > 0      ? "has a window of its own; write none for model.window"
+        : arch->attention_gate  ? "has gates of its own; write false for model.attention_gate"
+        : arch->attention < TY_ATTENTION_FLASH1
+            ? "selected keys are read by flash kernels; write flash2 or flash3 for model.attention"
+            : NULL;
+    return why == NULL ? 0
+                       : ty_check_fail(section, "sparse_topk", err, "%u: %s",
+                                       (unsigned)arch->sparse_topk, why);
+}
+
 /* What experts (expert_ffn = ffn) and latent attention (head_value = head_dim) leave out, and what
  * must fit. */
 static int arch_finish_sparse(struct ty_arch *arch, const struct ty_section *section,
                               struct ty_err *err)
 {
     const int rc = check_experts(arch, section, err);
-    return ty_check_first(ty_check_first(rc, check_latent(arch, section, err)),
-                          check_index(arch, section, err));
+    return ty_check_first(
+        ty_check_first(rc, check_latent(arch, section, err)),
+        ty_check_first(check_index(arch, section, err), check_native(arch, section, err)));
 }
 
 static const struct ty_word mlp_words[] = {
@@ -326,6 +367,9 @@ static const struct ty_word fusion_words[] = {
 #define LATE(key_, max_, blank_, doc_)                                                             \
     ROW(key_, UINT, .late = true, .min = 1, .max = (max_), .fallback = (blank_),                   \
         .blank = (blank_), .doc = (doc_))
+#define SPARSE(key_, fallback_, doc_)                                                              \
+    ROW(key_, UINT, .late = true, .min = 1, .max = 100000000, .fallback = (fallback_),             \
+        .doc = (doc_))
 #define LORA(key_, member_, type_, ...)                                                            \
     TY_FIELD(struct ty_arch, key_, lora.member_, type_, .late = true, __VA_ARGS__)
 #define COUNT(key_, max_, doc_)                                                                    \
@@ -419,6 +463,12 @@ const struct ty_field ty_arch_fields[] = {
          "keys of each query that an indexer chooses (DeepSeek-V3.2, GLM-5); none: it sees all"),
     LATE(index_heads, 10000, "none", "heads of the indexer"),
     LATE(index_head_dim, 10000, "none", "width of such a head"),
+    LATE(sparse_topk, 100000, "none",
+         "blocks of keys that a query selects (native sparse attention); none: it sees all"),
+    SPARSE(sparse_block, "64", "tokens of such a block"),
+    SPARSE(sparse_compress, "32", "tokens that are compressed to one key, by which it selects"),
+    SPARSE(sparse_stride, "16", "tokens from one compressed key to the next"),
+    SPARSE(sparse_window, "512", "tokens before a query that it sees, too"),
     ROW(wide_first, UINT, .late = true, .max = 10000, .fallback = "0",
         .doc = "first layers whose GEMMs are bf16 though dtype is fp8 or nvfp4"),
     ROW(wide_last, UINT, .late = true, .max = 10000, .fallback = "0", .doc = "last ones, likewise"),

@@ -171,6 +171,10 @@ struct ty_arch {
      * width; index_topk 0: none */
     uint32_t index_topk, index_heads, index_head_dim;
 
+    /* native sparse attention (native.c): blocks that a query selects, 0: none; tokens of a block;
+     * of what is compressed, and from one to the next; of the window */
+    uint32_t sparse_topk, sparse_block, sparse_compress, sparse_stride, sparse_window;
+
     /* which blocks its layers have; empty: attention and an MLP or experts */
     struct ty_string_list layer_pattern;
     uint32_t n_words, n_patterns;

@@ -756,6 +756,13 @@ int ty_layout_derive(struct ty_layout *layout, const struct ty_section *section,
 int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_section *section,
                            const struct ty_arch *arch, uint32_t slices, struct ty_err *err)
 {
+    if (arch->sparse_topk > 0 && (arch->packed != NULL || slices > 1)) {
+        return ty_fail(err, TY_EINPUT,
+                       "model.sparse_topk: %u: not simulated with parts of sequences "
+                       "(schedule.slices) or packed documents (run.lengths); leave that out, or "
+                       "write none",
+                       (unsigned)arch->sparse_topk);
+    }
     if (arch->packed != NULL) {
         return ty_packing_check(layout, section, slices, err);
     }

@@ -178,15 +178,22 @@ static double norm_params(const struct ty_block_maker *b, double heads)
     return 0;
 }
 
+/* Columns that queries are made in, with gates: of the output, or of what a query sees. */
+static double query_columns(const struct ty_block_maker *b)
+{
+    const double d = b->arch->head_dim, gates = b->arch->sparse_topk > 0 ? 3 : 0;
+    return b->shard.heads * (b->arch->attention_gate ? 2 * d : d + gates);
+}
+
 static struct matrices matrices(const struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
     const double d = arch->head_dim;
     const double bias = (arch->bias & TY_BIAS_QKV) != 0 ? 1.0 : 0.0;
     const double rows = (arch->hidden + bias) / b->shard.cut;
-    const double wide = arch->attention_gate ? 2 : 1;
-    return (struct matrices){wide * b->shard.heads * d * rows + norm_params(b, b->shard.heads),
-                             b->shard.kv_heads * d * rows, norm_params(b, b->shard.kv_heads)};
+    return (struct matrices){query_columns(b) * rows + norm_params(b, b->shard.heads),
+                             ty_block_branches(arch) * b->shard.kv_heads * d * rows,
+                             norm_params(b, b->shard.kv_heads)};
 }
 
 static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
@@ -255,8 +262,8 @@ static uint32_t qkv(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
     const bool fused = b->layout->framework.fused_qkv;
-    const double d = arch->head_dim, q = b->shard.heads * d, kv = b->shard.kv_heads * d;
-    const double wide = arch->attention_gate ? 2 * q : q; /* with the gate */
+    const double d = arch->head_dim, heads = b->shard.kv_heads * ty_block_branches(arch);
+    const double kv = heads * d, wide = query_columns(b);
     const double apart[] = {wide, kv, kv}, together[] = {wide + 2 * kv};
     if (ty_layout_is_mesh(b->layout)) {
         qkv_on_grid(b);
@@ -275,8 +282,7 @@ static uint32_t qkv(struct ty_block_maker *b)
     const uint32_t at = b->out->n - 1;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), token = b->shard.tokens * e;
     ty_block_keep(b, at, at + 1, "q, k, v",
-                  (casts_core(b) ? TY_FP8_B / e : 1) * token *
-                      (b->shard.heads + 2 * b->shard.kv_heads) * d);
+                  (casts_core(b) ? TY_FP8_B / e : 1) * token * (b->shard.heads + 2 * heads) * d);
     ty_block_keep(b, at, at, "inputs of q's and k's norms",
                   arch->qk_norm ? token * (b->shard.heads + b->shard.kv_heads) * d : 0);
     return at;
@@ -322,6 +328,9 @@ static void core(struct ty_block_maker *b)
                                                           .chosen = chosen,
                                                           .full = arch->full_attention,
                                                           .fp8 = casts_core(b)}});
+    if (arch->sparse_topk > 0) {
+        ty_block_three_cores(b, op);
+    }
     if (arch->packed != NULL) {
         ty_pack_core(NULL, arch->packed, &op->kernel[0].attention);
     }
@@ -358,7 +367,8 @@ static void scores(const struct ty_block_maker *b, uint32_t core)
     const bool drop = arch->dropout > 0;
     const bool wide = arch->attention == TY_ATTENTION_UNFUSED && arch->softmax_in_fp32 && e < 4;
     if (is_flash(arch)) {
-        ty_block_keep(b, core, core, "softmax statistics", x->tokens * 4 * x->heads);
+        ty_block_keep(b, core, core, "softmax statistics",
+                      ty_block_branches(arch) * x->tokens * 4 * x->heads);
         return;
     }
     ty_block_keep(b, core, core, "attention probabilities", e * all);
@@ -376,7 +386,7 @@ static void gradients(const struct ty_block_maker *b)
     const double all = x->tokens * x->heads * x->sequence;
     const bool wide = arch->attention == TY_ATTENTION_UNFUSED && arch->softmax_in_fp32 && e < 4;
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "gradients of q, k, v and output",
-                  x->tokens * e * (x->heads + d.kv_heads) * (d.q + d.v));
+                  x->tokens * e * (x->heads + ty_block_branches(arch) * d.kv_heads) * (d.q + d.v));
     if (is_flash(arch)) {
         const bool keys = ty_arch_is_indexed(arch);
         ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION,
@@ -396,8 +406,12 @@ void ty_block_attention(struct ty_block_maker *b)
     const struct ty_output_bytes bytes = ty_block_output_bytes(b);
     const double output = x->tokens * x->heads * ty_arch_value_width(b->arch);
     const uint32_t first = b->out->n;
-    const uint32_t made = ty_arch_is_latent(b->arch) ? block_latent(b) : qkv(b);
-    cast_core(b, &b->out->op[made]);
+    const uint32_t keys = ty_arch_is_latent(b->arch) ? block_latent(b) : qkv(b);
+    cast_core(b, &b->out->op[keys]);
+    if (b->arch->sparse_topk > 0) {
+        ty_block_compress(b);
+    }
+    const uint32_t made = b->out->n - 1; /* before the core */
     core(b);
     proj(b);
     if (ty_arch_is_indexed(b->arch)) {
@@ -405,15 +419,17 @@ void ty_block_attention(struct ty_block_maker *b)
                       ty_dtype_bytes((enum ty_dtype)b->arch->dtype) * x->tokens * x->heads *
                           b->arch->kv_latent);
     }
+    ty_block_keep(b, made + 1, made + 1, "outputs of the three",
+                  b->arch->sparse_topk > 0 ? 3 * output * bytes.core : 0);
     ty_block_keep(b, made + 1, made + 2, "attention output", output * bytes.core);
     ty_block_keep(b, made + 2, made + 2, "attention output in fp8",
                   b->out->op[made + 2].frozen ? 0 : output * bytes.proj);
     const double gate = b->arch->attention_gate ? ty_dtype_bytes((enum ty_dtype)b->arch->dtype) : 0;
-    ty_block_keep(b, made, made + 2, "gate of attention", output * gate);
+    ty_block_keep(b, keys, made + 2, "gate of attention", output * gate);
     ty_block_keep(b, made + 2, made + 2, "attention output, gated", output * gate);
     scores(b, made + 1);
     gradients(b);
     const bool latent = ty_arch_is_latent(b->arch);
-    ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[latent ? made : first],
+    ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[latent ? keys : first],
                         latent ? "gradient of an up-projection" : "gradient of the qkv matrix");
 }

@@ -123,6 +123,11 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
 /* The parts of units, each in its own file. */
 void ty_block_attention(struct ty_block_maker *b);
 void ty_block_indexer(struct ty_block_maker *b);
+/* native.c: kinds of keys that a query sees, each with a head of its own; what makes and chooses
+ * some before the core; the core, of a kernel over all keys. */
+double ty_block_branches(const struct ty_arch *arch);
+void ty_block_compress(struct ty_block_maker *b);
+void ty_block_three_cores(struct ty_block_maker *b, struct ty_unit_op *op);
 void ty_block_state(struct ty_block_maker *b, enum ty_layer_block block);
 /* What layers that share weights have less of, and beside (shared.c). */
 void ty_block_share(struct ty_block_maker *b);

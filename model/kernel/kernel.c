@@ -331,9 +331,11 @@ static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *ke
     const double forward_flops = 2 * b * pairs(x, q) * x->heads * (x->head_dim + value_dim(x));
     const double flops = backward ? backward_work(x) * forward_flops : forward_flops;
     double seconds = flops / (own_rate * occupancy);
-    if (x->chosen) { /* read in 16 bit, gradients added in 32 */
-        seconds = fmax(seconds, ty_chosen_seconds(gpu, b * pairs(x, q), x->heads,
-                                                  (backward ? 4 : 2) * x->head_dim));
+    if (x->chosen) { /* read in 16 bit, gradients added in 32; latents have values in them */
+        const double width = x->head_dim + (x->value_dim > 0 ? 0 : x->head_dim);
+        seconds =
+            fmax(seconds, ty_chosen_seconds(gpu, b * pairs(x, q) * x->kv_heads,
+                                            x->heads / x->kv_heads, (backward ? 4 : 2) * width));
     }
     return (struct ty_cost){seconds + gpu->kernel_overhead, flops};
 }

@@ -82,20 +82,29 @@ static void all_gather(const struct ty_block_maker *b, struct ty_unit_op *op)
     struct ty_kernel *kernel = &op->kernel[0];
     struct ty_attention_core *core = &kernel->attention;
     struct ty_index *index = &kernel->index;
+    /* of native sparse attention: compressed keys; compressed values and two kinds of keys */
+    const double stride = b->arch->sparse_stride, sparse = b->arch->sparse_topk > 0;
+    const double times = sparse == 0 ? 2 : op->detached ? 1 / stride : 4 + 1 / stride;
     const double token = b->shard.tokens * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const double keys = kernel->op == TY_OPERATOR_INDEX ? token * index->width
                         : core->chosen                  ? token * core->head_dim
-                                                        : 2 * sizes(b).keys;
+                                                        : times * sizes(b).keys;
     struct ty_op_comm whole = {
         .group = TY_GROUP_CONTEXT, .coll = TY_COLL_ALL_GATHER, .bytes = keys * n};
     if (kernel->op == TY_OPERATOR_INDEX) {
         index->queries = index->tokens;
         index->tokens *= n;
     } else {
-        core->queries = core->tokens;
-        core->tokens *= n;
+        for (uint32_t i = 0; i < op->n_kernels && op->kernel[i].op == TY_OPERATOR_ATTENTION; i++) {
+            core = &op->kernel[i].attention;
+            core->queries = core->queries > 0 ? core->queries : core->tokens;
+            core->tokens *= n;
+        }
     }
     ty_block_comm(op, TY_BEFORE_FORWARD, &whole, 1);
+    if (!ty_op_has_backward(op)) {
+        return;
+    }
     ty_block_comm(op, TY_BEFORE_DGRAD, &whole, 1);
     whole.coll = TY_COLL_REDUCE_SCATTER;
     ty_block_comm(op, TY_AFTER_DGRAD, &whole, 1);
@@ -269,11 +278,14 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                              "model.attention is %s; write flash2 there, or 1 here",
                              (unsigned)layout->context, ty_attention_words[arch->attention].name);
     }
-    if (ty_arch_is_indexed(arch) && layout->context_method != TY_CONTEXT_ALL_GATHER) {
-        return ty_check_fail(section, "context_method", err,
-                             "%s: keys that an indexer chooses (model.index_topk) are those of all "
-                             "ranks; write all-gather",
-                             ty_context_words[layout->context_method].name);
+    if ((ty_arch_is_indexed(arch) || arch->sparse_topk > 0) &&
+        layout->context_method != TY_CONTEXT_ALL_GATHER) {
+        return ty_check_fail(
+            section, "context_method", err,
+            "%s: keys that queries choose (model.%s) are those of all ranks; write "
+            "all-gather",
+            ty_context_words[layout->context_method].name,
+            ty_arch_is_indexed(arch) ? "index_topk" : "sparse_topk");
     }
     const bool rings = layout->context_method == TY_CONTEXT_HYBRID
                            ? layout->context_inner < layout->context

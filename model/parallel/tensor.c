@@ -144,6 +144,7 @@ static int check_model(const struct ty_layout *layout, const struct ty_section *
     } rows[] = {
         {ty_arch_is_moe(arch), "experts (model.experts)"},
         {ty_arch_is_latent(arch), "latent attention (model.kv_latent)"},
+        {arch->sparse_topk > 0, "native sparse attention (model.sparse_topk)"},
         {arch->attention_gate, "a gate behind attention (model.attention_gate)"},
         {arch->n_patterns > 0, "layers of several kinds (model.layer_pattern)"},
         {arch->norm_kind > TY_NORM_RMS, "norms that lack parameters (model.norm_kind)"},
