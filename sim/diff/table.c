@@ -111,8 +111,8 @@ static void put_sure(struct ty_text *t, const struct ty_diff *d)
         }
         const struct ty_band_ends ends = ty_band_ends(run->band, d->side[i].step_s);
         const char name[] = {d->side[i].letter, ' ', ' ', '\0'};
-        ty_text_add(t, first ? "\nuncertainty: 90 %% of such steps lie between, and against "
-                               "A\n"
+        ty_text_add(t, first ? "\nuncertainty: 90 %% bands of the step, and of its difference "
+                               "from A\n"
                              : "");
         ty_band_line(t, name, &ends,
                      i > 0 && ty_diff_gap(&d->side[0], &d->side[i], &gap) ? &gap : NULL);

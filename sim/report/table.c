@@ -371,8 +371,8 @@ int ty_report_step(const struct ty_run *run, struct ty_text *t, struct ty_err *e
                 ty_words_seconds(run->plan_s + run->execute_s, wall, sizeof(wall)), run->engine,
                 ty_words_bytes(f.peak_rss_B, rss, sizeof(rss)));
     if (run->all.program->n_ranks < ranks) {
-        ty_text_add(t, "ranks that cannot differ were executed once: %u stand for all\n",
-                    (unsigned)run->all.program->n_ranks);
+        ty_text_add(t, "ranks that cannot differ were executed once: %u instead of %u\n",
+                    (unsigned)run->all.program->n_ranks, (unsigned)ranks);
     }
     sharing(run, t);
     return ties(run, f.step_s, full_s, t, err);

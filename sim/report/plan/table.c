@@ -466,9 +466,9 @@ static void put_tight(struct ty_text *t, const struct ty_plan_answer *a)
     memcpy(&rows[1], r->tight, r->n_tight * sizeof(*rows));
     ty_text_add(
         t,
-        "\ntight: among the best, but these leave less than %s of the memory free (--margin) "
-        "and may fail; row %u to compare with\n",
-        ty_words_share(r->space.margin, share, sizeof(share)), (unsigned)rows[0].row + 1);
+        "\ntight: ahead of row %u, but they leave less than %s of the memory free (--margin) and "
+        "may fail\n",
+        (unsigned)rows[0].row + 1, ty_words_share(r->space.margin, share, sizeof(share)));
     put_rows(t, a, rows, NULL, r->n_tight + 1);
     ty_arena_release(&arena);
 }
@@ -482,7 +482,7 @@ static void put_sure(struct ty_text *t, const struct ty_plan_answer *a)
     if (a->sure == NULL) {
         return;
     }
-    ty_text_add(t, "\nuncertainty: 90 %% of such steps lie between, and against that of row %u\n",
+    ty_text_add(t, "\nuncertainty: 90 %% bands of the step, and of its difference from row %u\n",
                 (unsigned)r->row[0].row + 1);
     for (uint32_t i = 0; i < r->n_rows; i++) {
         (void)ty_snprintf(name, sizeof(name), "%6u  ", (unsigned)r->row[i].row + 1);
@@ -503,9 +503,7 @@ static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
     const struct ty_plan_result *r = &a->result[a->best];
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE], has[CELL], of[CELL], share[CELL];
     ty_text_add(
-        t,
-        "\nunequal stages: %u layout%s repartitioned (exact where costs add up, then simulated; "
-        "not of the space above): ",
+        t, "\nunequal stages: %u layout%s repartitioned and simulated, beside the space above: ",
         (unsigned)u->dealt, u->dealt == 1 ? "" : "s");
     if (!u->found) {
         ty_text_add(t, "none is faster\n");
@@ -586,7 +584,7 @@ static void put_exact(struct ty_text *t, const struct ty_plan_answer *a)
     const struct ty_plan_result *best = &a->result[a->best];
     char least[CELL], less[CELL];
     if (a->exact) {
-        ty_text_add(t, "exact: no other layout of these is among the best\n");
+        ty_text_add(t, "exact: no other layout of the space is among the best\n");
         return;
     }
     ty_text_add(t, "NOT exact: the search ended early; the best so far");
@@ -652,10 +650,10 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     if (a->n_results > 1) {
         put_scaling(t, a);
     }
-    ty_text_add(t, "\nno other is as fast with as little memory%s",
+    ty_text_add(t, "\nPareto set: no other layout is as fast with as little memory%s",
                 a->n_results > 1 ? " on as few GPUs" : "");
     if (a->objective != TY_PLAN_MEMORY) {
-        ty_text_add(t, ", of those up to %g times as long", TY_PLAN_SLOWEST);
+        ty_text_add(t, "; steps up to %g times the fastest", TY_PLAN_SLOWEST);
     }
     ty_text_add(t, "\n");
     put_rows(t, a, a->pareto, a->pareto_of, shown);
