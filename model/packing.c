@@ -478,19 +478,23 @@ static double length_of(const struct ty_pack *pack, double window)
     return window > 0 && pairs > window / 2 ? window * window / (2 * (window - pairs)) : 2 * pairs;
 }
 
-void ty_pack_core(const struct ty_pack *from, const struct ty_pack *to,
+void ty_pack_core(const struct ty_pack *from, const struct ty_pack *to, double context,
                   struct ty_attention_core *core)
 {
-    const double was = from != NULL ? from->tokens / from->sequences : core->tokens;
-    const double sequences = core->sequences * core->tokens / was;
-    core->tokens = length_of(to, core->window);
-    core->sequences = sequences * to->tokens / to->sequences / core->tokens;
+    const double now = length_of(to, core->window);
+    const double length = from != NULL ? length_of(from, core->window) : core->tokens * context;
+    const double was = from != NULL ? from->tokens / from->sequences : length;
+    const double sequences = core->sequences * length / was;
+    core->tokens *= now / length;
+    core->queries *= now / length;
+    core->sequences = sequences * to->tokens / to->sequences / now;
 }
 
 int ty_packing_check(const struct ty_layout *layout, const struct ty_section *section,
                      uint32_t slices, struct ty_err *err)
 {
-    const char *key = layout->context > 1                          ? "context"
+    const bool ring = layout->context > 1 && layout->context_method == TY_CONTEXT_RING;
+    const char *key = ring                                         ? "context_method"
                       : ty_layout_is_mesh(layout)                  ? "tensor_scheme"
                       : layout->unlike && layout->stage_data.n > 0 ? "stage_data"
                       : layout->unlike                             ? "stage_tensor"

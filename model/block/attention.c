@@ -332,7 +332,7 @@ static void core(struct ty_block_maker *b)
         ty_block_three_cores(b, op);
     }
     if (arch->packed != NULL) {
-        ty_pack_core(NULL, arch->packed, &op->kernel[0].attention);
+        ty_pack_core(NULL, arch->packed, b->shard.context, &op->kernel[0].attention);
     }
     if (arch->sinks) {
         ty_block_weight(op, "sinks", b->shard.heads);

@@ -313,7 +313,7 @@ uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
 /* routed.c: all passes of an operator, from the kinds `k` of others like it, where members have the
  * costs of `s`; `work`: FLOPs over those of these kinds. */
 void ty_lower_kinds_like(struct ty_lowering *l, const struct ty_unit_op *op, double by, double work,
-                         const struct ty_routed_scratch *s, struct ty_op_kinds *k);
+                         const struct ty_routed_scratch *s, uint16_t kind[TY_N_OP_PASSES]);
 /* Room for costs of members; NULL: no memory, which is noted. */
 struct ty_routed_scratch *ty_lower_scratch(struct ty_lowering *l);
 /* packed.c: whether micro-batches differ in documents; kinds of one; NULL: no memory. */

@@ -10,6 +10,8 @@
  *
  * Kinds that all share are priced for the documents of all sequences together (ty_arch.packed), of
  * which a micro-batch has more or fewer. */
+#include <string.h>
+
 #include "model/lower/internal.h"
 
 bool ty_lower_is_packed(const struct ty_lowering *l)
@@ -52,23 +54,40 @@ static double price_members(struct ty_lowering *l, const struct ty_unit_op *op, 
         }
         const struct ty_gpu *gpu = &ty_exceptions_cluster(l->in->cluster, g)->gpu;
         struct ty_unit_op own = *op;
-        ty_pack_core(all, &documents, &own.kernel[0].attention);
+        for (uint32_t n = 0; n < own.n_kernels; n++) {
+            if (own.kernel[n].op == TY_OPERATOR_ATTENTION) {
+                ty_pack_core(all, &documents, layout->context, &own.kernel[n].attention);
+            }
+        }
         ty_op_price(op, layout, gpu, &s->mean[i]);
         ty_op_price(&own, layout, gpu, &s->now[i]);
     }
     return work / l->members;
 }
 
+/* Of some kernels of an operator: kinds in a slot of its own, and in an overlapped one. */
+static void kinds_of_part(struct ty_lowering *l, const struct ty_unit_op *op, uint32_t from,
+                          uint32_t to, uint32_t pack, const struct ty_routed_scratch *s,
+                          uint16_t alone[TY_N_OP_PASSES], uint16_t overlapped[TY_N_OP_PASSES])
+{
+    struct ty_unit_op part = *op;
+    part.n_kernels = to - from;
+    memmove(part.kernel, op->kernel + from, part.n_kernels * sizeof(*part.kernel));
+    const double work = price_members(l, &part, pack, s);
+    ty_lower_kinds_like(l, op, 1, work, s, alone);
+    ty_lower_kinds_like(l, op, l->in->schedule->overlap_cost, work, s, overlapped);
+}
+
 const struct ty_packed_kinds *ty_lower_packed(struct ty_lowering *l, uint32_t pack)
 {
     struct ty_gpu_mix *mix = &l->gpus.mix[l->here.gpus - l->gpus.mix];
-    const struct ty_routed_scratch *s = ty_lower_scratch(l);
     if (mix->packed == NULL) {
         mix->packed = ty_arena_array(l->arena, struct ty_packed_kinds *, l->n_packs);
     }
-    if (s != NULL && mix->packed != NULL && mix->packed[pack] != NULL) {
+    if (mix->packed != NULL && mix->packed[pack] != NULL) {
         return mix->packed[pack];
     }
+    const struct ty_routed_scratch *s = ty_lower_scratch(l);
     struct ty_packed_kinds *k = ty_arena_array(l->arena, struct ty_packed_kinds, 1);
     if (s == NULL || mix->packed == NULL || k == NULL) {
         ty_build_no_memory(&l->b);
@@ -77,11 +96,18 @@ const struct ty_packed_kinds *ty_lower_packed(struct ty_lowering *l, uint32_t pa
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         const struct ty_unit_ops *ops = &l->prices->units->kind[u];
         const uint32_t i = k->op[u] = core_of(ops);
-        const double work = i == UINT32_MAX ? 1 : price_members(l, &ops->op[i], pack, s);
-        for (uint32_t q = 0; q < 2 && i != UINT32_MAX; q++) {
+        if (i == UINT32_MAX) {
+            continue;
+        }
+        const struct ty_unit_op *op = &ops->op[i];
+        const uint32_t first = op->rounds.n > 0 ? op->rounds.n_first : op->n_kernels;
+        for (uint32_t q = 0; q < 2; q++) {
             k->slice[q][u] = mix->slice[q].op[u][i];
-            ty_lower_kinds_like(l, &ops->op[i], q == 0 ? 1 : l->in->schedule->overlap_cost, work, s,
-                                &k->slice[q][u]);
+        }
+        kinds_of_part(l, op, 0, first, pack, s, k->slice[0][u].kind, k->slice[1][u].kind);
+        if (op->rounds.n > 0) { /* all alike but the first */
+            kinds_of_part(l, op, first, op->n_kernels, pack, s, k->slice[0][u].next,
+                          k->slice[1][u].next);
         }
     }
     mix->packed[pack] = k;

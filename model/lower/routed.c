@@ -211,7 +211,7 @@ static uint16_t kind_like(struct ty_lowering *l, uint16_t base, double by, doubl
 }
 
 void ty_lower_kinds_like(struct ty_lowering *l, const struct ty_unit_op *op, double by, double work,
-                         const struct ty_routed_scratch *s, struct ty_op_kinds *k)
+                         const struct ty_routed_scratch *s, uint16_t kind[TY_N_OP_PASSES])
 {
     const bool split = ty_op_splits_wgrad(op);
     const struct {
@@ -225,8 +225,7 @@ void ty_lower_kinds_like(struct ty_lowering *l, const struct ty_unit_op *op, dou
         {TY_OP_INPUT, {TY_OP_INPUT, -1}},
         {TY_OP_WEIGHT, {op->first ? TY_OP_DGRAD : TY_OP_WEIGHT, op->first ? TY_OP_WGRAD : -1}}};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        uint16_t *kind = &k->kind[rows[i].pass];
-        *kind = kind_like(l, *kind, by, work, rows[i].at, s);
+        kind[rows[i].pass] = kind_like(l, kind[rows[i].pass], by, work, rows[i].at, s);
     }
 }
 
@@ -327,7 +326,7 @@ static void layer_kinds(struct ty_lowering *l, enum ty_unit_kind u,
             } else if (q > n) {
                 k->slice[q][i] = k->slice[n][i];
             } else {
-                ty_lower_kinds_like(l, &ops->op[i], q < n ? 1 : by, 1, s, &k->slice[q][i]);
+                ty_lower_kinds_like(l, &ops->op[i], q < n ? 1 : by, 1, s, k->slice[q][i].kind);
             }
         }
     }

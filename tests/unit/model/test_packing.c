@@ -141,7 +141,7 @@ TEST(a_kernel_has_the_pairs_of_its_documents)
         }
         x.pairs[w > 0] = pairs;
         struct ty_attention_core core = {.sequences = 2, .tokens = SEQUENCE, .window = w};
-        ty_pack_core(NULL, &x, &core);
+        ty_pack_core(NULL, &x, 1, &core);
         const double k = core.tokens;
         const double of_one = w > 0 && w < k ? w * k - w * w / 2 : k * k / 2;
         ck_assert_double_eq_tol(core.sequences * k, 2 * 3000, 1e-6);
@@ -168,11 +168,41 @@ static struct quick_run run_of(const char *lengths, const char *more, const char
 
 TEST(documents_as_long_as_a_sequence_change_nothing)
 {
-    struct quick_run a = run_of("whole", NULL, NULL), b = run_of("fixed:4096", NULL, NULL);
-    ck_assert_uint_eq(a.run->timeline.makespan, b.run->timeline.makespan);
-    ck_assert_double_eq(a.figures.mfu, b.figures.mfu);
-    quick_run_free(&a);
-    quick_run_free(&b);
+    static const char *const methods[] = {"zigzag", "all-gather", "ulysses", "hybrid", NULL};
+    char set[64];
+    for (size_t i = 0; i < TY_COUNT(methods); i++) {
+        snprintf(set, sizeof(set), "layout.context_method=%s",
+                 methods[i] != NULL ? methods[i] : "");
+        const char *const context = methods[i] != NULL ? "layout.context=4" : NULL;
+        struct quick_run a = run_of("whole", context, context != NULL ? set : NULL);
+        struct quick_run b = run_of("fixed:4096", context, context != NULL ? set : NULL);
+        ck_assert_uint_eq(a.run->timeline.makespan, b.run->timeline.makespan);
+        ck_assert_double_eq(a.figures.mfu, b.figures.mfu);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+
+/* Of every document a rank has a fourth: the pairs of all rounds are those of the documents. */
+TEST(context_ranks_share_every_document)
+{
+    struct quick_run q = quick_run(
+        small, NULL, (const char *const[]){"run.lengths=fixed:1024", "layout.context=4", NULL});
+    const struct ty_unit_ops *layer = &q.run->lowered.units->kind[TY_UNIT_LAYER];
+    uint32_t i = 0;
+    while (strcmp(layer->op[i].name, "attention core") != 0) {
+        i++;
+    }
+    const struct ty_attention_core *own = &layer->op[i].kernel[0].attention;
+    const struct ty_attention_core *next = &layer->op[i].kernel[1].attention;
+    ck_assert_double_eq(own->sequences, 4);
+    ck_assert_double_eq(own->tokens, 256);
+    ck_assert_double_eq(next->queries, 256);
+    ck_assert_double_eq(next->tokens, 128);
+    ck_assert_double_eq(own->sequences *
+                            (own->tokens * own->tokens / 2 + 3 * next->queries * next->tokens),
+                        4 * 1024 * 1024 / 2 / 4);
+    quick_run_free(&q);
 }
 
 /* The first forward of attention of a rank in a micro-batch. */
