@@ -99,9 +99,9 @@ double ty_packing_slowest(const struct ty_packing *packing, const struct ty_layo
                           uint32_t steps);
 
 /* A kernel for the documents of `from` (NULL: whole sequences) becomes one for those of `to`: of
- * equal documents, as many tokens and pairs. Ranks that share a sequence, `context` of them, have as
- * much of every document: two of 2 n chunks (Transformer Engine's THD format). The few tokens that
- * documents are padded by for that are left out. */
+ * equal documents, as many tokens and pairs. Of ranks that share a sequence, `context` of them,
+ * each has two of 2 n chunks of every document (the THD format of Transformer Engine); the few
+ * tokens that documents are padded by for that are left out. */
 void ty_pack_core(const struct ty_pack *from, const struct ty_pack *to, double context,
                   struct ty_attention_core *core);
 
