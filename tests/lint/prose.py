@@ -67,7 +67,7 @@ BETWEEN = re.compile(r"(?<=>)[^<]+|(?<=(?:title|label)=)\"[^\"]*\"", re.S)
 PLACE = re.compile(r"\$\{[^}]*\}|%[-+.*\d]*l*[a-z]")
 # Names that are promised, though they hold such a word.
 KEPT = {"matrix products"}
-GENERATED = re.compile(r"^<!-- (?:ledger|offload): .*?^<!-- end -->$", re.M | re.S)
+GENERATED = re.compile(r"^<!-- (?:ledger|offload|printed): .*?^<!-- end -->$", re.M | re.S)
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 LEFT_OUT = re.compile(r"<!--.*?-->|</?\w+[^>]*>", re.S)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
