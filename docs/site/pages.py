@@ -15,6 +15,7 @@ import sys
 import markdown
 
 MOST_BYTES = 5e6
+ALIGNED = {"tables": {"use_align_attribute": True}}  # pages forbid styles of their own
 REPORTS = {"first": "LLaMA 13B on 32 A100, a first run",
            "llama-30b-256xa100": "LLaMA 30B on 256 A100",
            "llama3-8b-fsdp-8xh100": "Llama 3 8B on 8 H100 with FSDP",
@@ -78,7 +79,8 @@ class Site:
 
     def body(self, page, text):
         text = text.replace("<details>", '<details markdown="1">')
-        made = markdown.markdown(text, extensions=["tables", "fenced_code", "toc", "md_in_html", "sane_lists"])
+        made = markdown.markdown(text, extension_configs=ALIGNED, extensions=[
+            "tables", "fenced_code", "toc", "md_in_html", "sane_lists"])
         return self.links(page, made)
 
     def write(self, name, title, body):
@@ -109,9 +111,9 @@ class Site:
         text = (lead + "## Try it\n\n- [Classroom](classroom.html): change a schedule or a layout and watch "
                 "the step, in this browser\n- [Course](course/README.html): why pipelines have bubbles, and "
                 "what every schedule does about it\n- [Install](guides/install.html): a package, a single "
-                f"file, or `pip install trainyard-sim`\n\n## Reports of four examples\n\n{reports}\n{accuracy}")
+                f"file, a Python wheel\n\n## Reports of four examples\n\n{reports}\n{accuracy}")
         page = self.docs / "README.md"
-        body = markdown.markdown(text, extensions=["tables", "sane_lists"])
+        body = markdown.markdown(text, extension_configs=ALIGNED, extensions=["tables", "sane_lists"])
         body = re.sub(r'href="([^":#]+)\.md', r'href="\1.html', body)
         for picture in re.findall(r'src="([^"]*)"', body):
             self.target(page, picture)
