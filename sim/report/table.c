@@ -55,7 +55,7 @@ static void schedule(const struct ty_config *c, struct ty_text *t)
     }
 }
 
-/* " of 4 layers a stage", " of layers [4, 3, 2, 0]" */
+/* " in 4 layers of each stage", " in [4, 3, 2, 0] layers of the stages" */
 static void recomputed_layers(const struct ty_config *c, struct ty_text *t)
 {
     const struct ty_section *layout = &c->sections[TY_SECTION_LAYOUT];
@@ -63,9 +63,9 @@ static void recomputed_layers(const struct ty_config *c, struct ty_text *t)
     char layers[TY_CONFIG_VALUE];
     ty_field_format(layout, ty_section_field(layout, "recompute_layers"), layers, sizeof(layers));
     if (list->n == 1) {
-        ty_text_add(t, " of %.*s layers a stage", (int)strlen(layers) - 2, layers + 1);
+        ty_text_add(t, " in %.*s layers of each stage", (int)strlen(layers) - 2, layers + 1);
     } else if (list->n > 1) {
-        ty_text_add(t, " of layers %s", layers);
+        ty_text_add(t, " in %s layers of the stages", layers);
     }
 }
 
@@ -99,7 +99,7 @@ static void recomputation(const struct ty_config *c, struct ty_text *t)
         ty_text_add(t, ", selective recomputation");
         break;
     case TY_RECOMPUTE_FFN:
-        ty_text_add(t, ", recomputation of the FFN");
+        ty_text_add(t, ", recomputation of the MLP (ffn)");
         break;
     case TY_RECOMPUTE_FULL:
         ty_text_add(t, ", full recomputation");

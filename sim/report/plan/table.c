@@ -520,11 +520,13 @@ static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
                         ty_plan_key_value(&r->space, &r->space.point[u->point], k, value));
         }
     }
+    bool counted = false; /* recompute_layers: what its numbers count */
     for (uint32_t i = 0; i < u->n_keys; i++) {
         ty_text_add(t, "%s %s %s", i > 0 ? "," : "", u->key[i].name + strlen("layout."),
                     u->key[i].value);
+        counted = counted || strcmp(u->key[i].name, "layout.recompute_layers") == 0;
     }
-    ty_text_add(t, "\n");
+    ty_text_add(t, counted ? " (layers of each stage that recompute)\n" : "\n");
 }
 
 /* Says why the first row is the best: why the second loses, what bounds the first, how little
