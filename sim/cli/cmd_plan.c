@@ -56,12 +56,6 @@ struct lists {
     size_t n;
 };
 
-/* "model.lora.rank=8,16": each value has a plan of its own. */
-static bool is_of_model(const char *list)
-{
-    return strncmp(list, "model.", 6) == 0 && strchr(list, '=') != NULL;
-}
-
 static int read_lists(const struct cli_options *o, struct lists *out)
 {
     for (const char *at = o->free; at != NULL && *at != '\0';) {
@@ -80,9 +74,7 @@ static int read_lists(const struct cli_options *o, struct lists *out)
         at += n + (at[n] == ',');
     }
     for (size_t i = 0; i < o->over.n; i++) {
-        if (!is_of_model(o->over.item[i])) {
-            out->item[out->n++] = o->over.item[i];
-        }
+        out->item[out->n++] = o->over.item[i];
     }
     return 0;
 }
@@ -136,7 +128,7 @@ static int emit(const struct cli_options *o, const char *run_file)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int plan_once(const struct cli_options *o)
+int cmd_plan(const struct cli_options *o)
 {
     struct lists lists = {.n = 0};
     struct ty_plan_options p = {.source = cli_source(o),
@@ -180,52 +172,4 @@ static int plan_once(const struct cli_options *o)
     const int written = cli_hand_over(rc, report, NULL, err);
     cli_written(written);
     return cli_end(o, written, err, 0);
-}
-
-/* A plan for each value of a key of the model, a line with key and value above it. The highest exit
- * status. */
-static int plan_each(const struct cli_options *o, const char *list)
-{
-    const int key = (int)(strchr(list, '=') - list);
-    const bool several = strchr(list, ',') != NULL;
-    const bool one_answer =
-        o->output != NULL || o->emit != NULL || (o->stats != NULL && strcmp(o->stats, "json") == 0);
-    if ((several && one_answer) || o->set.n >= CLI_LIST_MAX) {
-        cli_say("trainyard plan: --over %.*s: each value has a plan of its own; give one value, or "
-                "leave -o, --emit and --stats json out\n",
-                key, list);
-        return 2;
-    }
-    int worst = 0;
-    for (const char *at = list + key + 1; worst < 2 && at != NULL;) {
-        struct cli_options one = *o;
-        char set[256];
-        snprintf(set, sizeof(set), "%.*s=%.*s", key, list, (int)strcspn(at, ","), at);
-        one.set.item[one.set.n++] = set;
-        if (!one_answer) {
-            printf("%s%s\n", worst == 0 && at == list + key + 1 ? "" : "\n", set);
-            fflush(stdout);
-        }
-        const int status = plan_once(&one);
-        worst = status > worst ? status : worst;
-        at = strchr(at, ',');
-        at = at != NULL ? at + 1 : NULL;
-    }
-    return worst;
-}
-
-int cmd_plan(const struct cli_options *o)
-{
-    const char *list = NULL;
-    for (size_t i = 0; i < o->over.n; i++) {
-        if (is_of_model(o->over.item[i]) && list != NULL) {
-            cli_say(
-                "trainyard plan: --over %s: another key of the model; give one of them, and the "
-                "other by --set\n",
-                o->over.item[i]);
-            return 2;
-        }
-        list = is_of_model(o->over.item[i]) ? o->over.item[i] : list;
-    }
-    return list != NULL ? plan_each(o, list) : plan_once(o);
 }

@@ -605,21 +605,29 @@ layout: {tensor: 4, global_batch: 16, zero: 1, order: [tensor, context, data, pi
         self.check("and matter", plain["step_time_s"] != best["step_time_s"], plain)
 
     def models(self):
-        """A plan for each value of a key of the model; without several answers where one is due."""
-        over = ["--over", "model.lora.rank=8,64", "--set", "layout.tensor=2", "--top", "1"]
-        done = self.call(self.folder, "plan", "run.yaml", *over)
-        alone = [self.call(self.folder, "plan", "run.yaml", "--set", f"model.lora.rank={rank}",
-                           *over[2:]).stdout for rank in (8, 64)]
-        self.check("each value of a key of the model has the plan that it has alone",
-                   done.stdout == f"model.lora.rank=8\n{alone[0]}\nmodel.lora.rank=64\n{alone[1]}"
-                   and alone[0] != alone[1], done)
-        for words in (["--emit", "megatron"], ["--stats", "json"], ["-o", "folder"]):
-            done = self.call(self.folder, "plan", "run.yaml", *over, *words)
-            self.check(f"several with {words[0]} are refused", done.returncode == 2
-                       and "each value has a plan of its own" in done.stderr, done)
-        done = self.call(self.folder, "plan", "run.yaml", *over, "--over", "model.sequence=512")
-        self.check("two keys of the model are refused", done.returncode == 2
+        """Several values of a key of the model or the run: one ranking of them all."""
+        words = ["--set", "layout.tensor=2", "--stats", "json"]
+        over = [*words, "--over", "model.lora.rank=8,64"]
+        alone = []
+        for rank in (8, 64):
+            done = self.trainyard("plan", "run.yaml", *words, "--set", f"model.lora.rank={rank}")
+            alone += [(row["step_time_s"], rank) for row in json.loads(done.stdout)["rows"]]
+        answer = json.loads(self.trainyard("plan", "run.yaml", *over).stdout)
+        rows = [(row["step_time_s"], int(row["model.lora.rank"])) for row in answer["rows"]]
+        self.check("values of a key are ranked together", rows == sorted(alone)[:10], answer)
+        self.check("and each has its best", [row["model.lora.rank"] for row in answer["scaling"]]
+                   == ["8", "64"], answer)
+        self.trainyard("plan", "run.yaml", *over[:2], *over[4:], "-o", "ranks")
+        best = (self.folder / "ranks/best.yaml").read_text(encoding="utf-8")
+        head = (self.folder / "ranks/rows.csv").read_text(encoding="utf-8").split("\n", 1)[0]
+        self.check("the best is written with its value", f"lora: {rows[0][1]}\n" in best, best)
+        self.check("and rows with theirs", head.startswith("row,gpus,model.lora.rank,"), head)
+        done = self.call(self.folder, "plan", "run.yaml", *over, "--over", "run.seed=1,2")
+        self.check("two such keys are refused", done.returncode == 2
                    and "another key of the model" in done.stderr, done)
+        done = self.call(self.folder, "plan", "run.yaml", "--over", "model.lora.rank=8,")
+        self.check("and an empty value", done.returncode == 2 and "not KEY=V1,V2" in done.stderr,
+                   done)
 
     def piped(self):
         """A run file on standard input."""

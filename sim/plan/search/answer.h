@@ -22,8 +22,9 @@ struct ty_plan_row {
  * many nodes, are of no use and take longest to simulate. */
 #define TY_PLAN_SLOWEST 1.5
 
-/* The answer for one number of GPUs. */
+/* The answer for one number of GPUs, and one value of a key that is no layout's. */
 struct ty_plan_result {
+    const char *set; /* "model.lora.rank=8"; NULL: the file gives all values */
     struct ty_config *base;
     struct ty_source source; /* that base was read from */
     struct ty_plan_space space;
@@ -66,7 +67,10 @@ struct ty_plan_answer {
     struct ty_plan_result *result; /* [n_results] in the order asked for */
     uint32_t n_results;
     enum ty_plan_objective objective;
-    uint32_t best;                    /* index of the result whose first row is best */
+    uint32_t best;                  /* index of the result whose first row is best */
+    const struct ty_plan_row *rank; /* [n_rank] the best, best first: of all values of a key, */
+    const uint32_t *rank_of;        /* [n_rank] and the result of each; NULL: of the best result */
+    uint32_t n_rank;
     const struct ty_plan_row *pareto; /* [n_pareto] of all results, by time, memory and GPUs */
     const uint32_t *pareto_of;        /* [n_pareto] index of the result of each */
     uint32_t n_pareto;

@@ -23,6 +23,7 @@
 #include "sim/plan/search/row_text.h"
 #include "sim/plan/search/search.h"
 #include "sim/plan/search/sure.h"
+#include "sim/plan/search/values.h"
 #include "sim/search/trial.h"
 #include "sim/sweep/inputs.h"
 #include "sim/sweep/sweep_line.h"
@@ -53,10 +54,14 @@ struct ty_plan_store {
 
 /* ---- lines ---- */
 
-static void put_head(struct ty_text *t, const struct ty_plan_space *space)
+static void put_head(struct ty_text *t, const struct ty_plan_result *result)
 {
+    const struct ty_plan_space *space = &result->space;
     char name[TY_PLAN_VALUE];
     ty_text_add(t, "row,gpus");
+    if (result->set != NULL) {
+        ty_text_add(t, ",%.*s", (int)strcspn(result->set, "="), result->set);
+    }
     for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
         if (ty_plan_key_is_told(space, i)) {
             ty_text_add(t, ",%s", ty_plan_key_name(i, name));
@@ -79,6 +84,10 @@ static void put_inputs(struct ty_text *t, const struct ty_plan_result *result, u
     const struct ty_plan_point *point = &result->space.point[number - result->first];
     char value[TY_PLAN_VALUE];
     ty_text_add(t, "%" PRIu32 ",%" PRIu32, number + 1, ty_plan_gpus(&result->space));
+    if (result->set != NULL) {
+        ty_text_add(t, ",");
+        ty_sweep_line_cell(t, strchr(result->set, '=') + 1);
+    }
     for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
         if (ty_plan_key_is_told(&result->space, i)) {
             ty_text_add(t, ",");
@@ -227,7 +236,7 @@ static int plan_store_open(struct ty_plan_store *store, const struct ty_plan_ans
 {
     struct ty_text head = {.data = NULL};
     *store = (struct ty_plan_store){.answer = answer, .rows = {.fd = -1}};
-    put_head(&head, &answer->result[0].space);
+    put_head(&head, &answer->result[0]);
     store->head = ty_text_take(&head);
     const char *path = ty_arena_printf(&store->arena, "%s/rows.csv", options->folder);
     if (store->head == NULL || path == NULL) {
@@ -309,7 +318,7 @@ static void plan_store_release(struct ty_plan_store *store)
     ty_arena_release(&store->arena);
 }
 
-#define RESULTS_MAX 64u /* numbers of GPUs */
+#define RESULTS_MAX TY_PLAN_RESULTS_MOST /* numbers of GPUs */
 #define TOP_USUAL   10u
 #define NODES_MOST  65536u /* of cluster.nodes */
 #define SHOWN       3u     /* changes that would make the nearest layout fit */
@@ -415,10 +424,12 @@ static int set_gpus(struct ty_source *source, uint32_t gpus, const struct ty_con
 
 /* Reads the run file for a number of GPUs; 0: as many as the file has. */
 static int read_result(struct ty_plan_result *r, const struct ty_plan_options *options,
-                       uint32_t gpus, struct ty_plan_answer *a, struct ty_err *err)
+                       const struct ty_plan_values *values, uint32_t gpus, struct ty_plan_answer *a,
+                       struct ty_err *err)
 {
     struct ty_source source = options->source;
-    int rc = ty_config_read_open(&r->base, &source, err);
+    int rc = r->set != NULL ? ty_plan_values_set(&source, r->set, &r->arena, err) : 0;
+    rc = rc < 0 ? rc : ty_config_read_open(&r->base, &source, err);
     if (rc == 0 && gpus > 0) {
         rc = set_gpus(&source, gpus, r->base, &r->arena, err);
         ty_config_free(r->base);
@@ -430,7 +441,7 @@ static int read_result(struct ty_plan_result *r, const struct ty_plan_options *o
     }
     a->no_noise = ty_trial_disable_noise(r->base, INFINITY);
     r->source = source;
-    rc = ty_plan_space(&r->space, r->base, &source, options->over, options->n_over, &r->arena, err);
+    rc = ty_plan_space(&r->space, r->base, &source, values->over, values->n_over, &r->arena, err);
     return rc < 0 ? rc : read_margin(options->margin, &r->space.margin, err);
 }
 
@@ -439,15 +450,23 @@ static int read_results(struct ty_plan_answer *a, const struct ty_plan_options *
 {
     uint32_t gpus[RESULTS_MAX] = {0}, n = 1;
     uint64_t rows = 0;
+    struct ty_plan_values values;
     int rc = options->gpus != NULL ? read_gpus(options->gpus, gpus, &n, err) : 0;
-    a->result = rc == 0 ? ty_arena_array(&a->arena, struct ty_plan_result, n) : NULL;
+    rc = rc < 0 ? rc : ty_plan_values(&values, options, &a->arena, err);
+    const uint32_t each = rc == 0 && values.n > 0 ? values.n : 1;
+    if (rc == 0 && n * each > RESULTS_MAX) {
+        rc = ty_fail(err, TY_EUSAGE, "--over: more than %u values and numbers of GPUs; write fewer",
+                     RESULTS_MAX);
+    }
+    a->result = rc == 0 ? ty_arena_array(&a->arena, struct ty_plan_result, n * each) : NULL;
     if (a->result == NULL) {
         return rc < 0 ? rc : ty_fail_memory(err);
     }
-    for (uint32_t i = 0; i < n && rc == 0; i++) {
+    for (uint32_t i = 0; i < n * each && rc == 0; i++) {
         struct ty_plan_result *r = &a->result[a->n_results++];
         r->first = (uint32_t)rows;
-        rc = read_result(r, options, gpus[i], a, err);
+        r->set = values.n > 0 ? values.set[i % each] : NULL;
+        rc = read_result(r, options, &values, gpus[i / each], a, err);
         rows += r->space.n_points;
     }
     return rc == 0 && rows > UINT32_MAX ? ty_fail(err, TY_ELIMIT, "--gpus: too many layouts") : rc;
@@ -500,18 +519,12 @@ static int join(struct ty_plan_answer *a, struct ty_err *err)
     return 0;
 }
 
-/* Returns what the best layouts of results are compared by: time, GPU time, or memory. */
-static double worth(const struct ty_plan_answer *a, const struct ty_plan_result *r)
-{
-    const double gpus = a->objective == TY_PLAN_COST ? ty_plan_gpus(&r->space) : 1;
-    return a->objective == TY_PLAN_MEMORY ? r->row[0].peak_B : gpus * r->row[0].step_s;
-}
-
 static void choose_best(struct ty_plan_answer *a)
 {
     for (uint32_t i = 0; i < a->n_results; i++) {
         const struct ty_plan_result *r = &a->result[i], *best = &a->result[a->best];
-        if (r->n_rows > 0 && (best->n_rows == 0 || worth(a, r) < worth(a, best))) {
+        if (r->n_rows > 0 && (best->n_rows == 0 || ty_plan_worth(a, r, &r->row[0]) <
+                                                       ty_plan_worth(a, best, &best->row[0]))) {
             a->best = i;
         }
     }
@@ -803,7 +816,7 @@ static int simulate_own(struct ty_plan_answer *a, const struct ty_plan_options *
     struct ty_config *own = a->result[0].space.own;
     struct ty_run *run = NULL;
     struct ty_bill bill;
-    if (own == NULL || options->gpus != NULL || own->n_jobs > 0) {
+    if (own == NULL || options->gpus != NULL || a->result[0].set != NULL || own->n_jobs > 0) {
         return 0;
     }
     if (a->no_noise) {
@@ -844,7 +857,8 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
             *options->stopped = !a->exact;
         }
         choose_best(a);
-        rc = find_uneven(a, options, err);
+        rc = ty_plan_rank(a, options->top > 0 ? options->top : TOP_USUAL, err);
+        rc = rc < 0 ? rc : find_uneven(a, options, err);
         rc = rc < 0 ? rc : simulate_own(a, options, err);
         if (rc == 0 && options->uncertain) {
             rc = ty_plan_sure(a, options->jobs, options->stop, err);

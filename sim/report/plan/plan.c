@@ -37,11 +37,22 @@ static void put_key(struct ty_json *j, const struct ty_plan_space *space,
     }
 }
 
+/* The value of a key that the layouts of a result share. */
+static void put_set(struct ty_json *j, const struct ty_plan_result *r)
+{
+    char name[TY_PLAN_VALUE];
+    if (r->set != NULL) {
+        (void)ty_snprintf(name, sizeof(name), "%.*s", (int)strcspn(r->set, "="), r->set);
+        ty_json_text(j, name, strchr(r->set, '=') + 1);
+    }
+}
+
 static void put_row(struct ty_json *j, const struct ty_plan_result *r,
                     const struct ty_plan_row *row)
 {
     ty_json_object(j, NULL);
     ty_json_whole(j, "row", row->row + 1);
+    put_set(j, r);
     for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
         if (ty_plan_key_is_told(&r->space, i)) {
             put_key(j, &r->space, &row->point, i);
@@ -91,6 +102,7 @@ static void put_scaling(struct ty_json *j, const struct ty_plan_answer *a)
         const uint32_t gpus = ty_plan_gpus(&r->space);
         first = first == NULL && r->n_rows > 0 ? r : first;
         ty_json_object(j, NULL);
+        put_set(j, r);
         ty_json_whole(j, "gpus", gpus);
         ty_json_whole(j, "space", r->space.n_points);
         ty_json_whole(j, "fit", r->n_fit);
@@ -186,7 +198,12 @@ static void put_answer(struct ty_json *j, const char *key, const struct ty_plan_
         ty_json_bool(j, "tight", a->own.tight);
         ty_json_end(j);
     }
-    put_rows(j, "rows", best, best->row, best->n_rows);
+    ty_json_array(j, "rows");
+    ty_json_lines(j);
+    for (uint32_t i = 0; i < a->n_rank; i++) {
+        put_row(j, a->rank_of != NULL ? &a->result[a->rank_of[i]] : best, &a->rank[i]);
+    }
+    ty_json_end(j);
     ty_json_real(j, "margin", best->space.margin);
     put_rows(j, "tight", best, best->tight, best->n_tight);
     if (a->sure != NULL) {
@@ -491,8 +508,10 @@ static void put_title(struct plot *p)
                 ty_version(), ty_config_digest_text(base, digest));
     for (uint32_t i = 0; i < p->answer->n_results; i++) {
         char word[WORD];
-        (void)ty_snprintf(word, sizeof(word), "%u GPUs",
-                          (unsigned)ty_plan_gpus(&p->answer->result[i].space));
+        const struct ty_plan_result *r = &p->answer->result[i];
+        (void)ty_snprintf(word, sizeof(word), "%u GPUs%s%s", (unsigned)ty_plan_gpus(&r->space),
+                          r->set != NULL ? ", " : "",
+                          r->set != NULL ? strchr(r->set, '=') + 1 : "");
         put_mark(p, i, LEFT + 8 + 120 * i, 72, true);
         ty_axes_text(p->out, LEFT + 18 + 120 * i, 76, "start", word);
     }

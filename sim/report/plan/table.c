@@ -166,6 +166,7 @@ static void put_counts(struct ty_text *t, const struct ty_plan_result *r)
 {
     const unsigned gpus = ty_plan_gpus(&r->space);
     char n[4][32];
+    ty_text_add(t, "%s%s", r->set != NULL ? r->set : "", r->set != NULL ? ": " : "");
     ty_text_add(t,
                 "%s layout%s on %u GPU%s: ", ty_words_count(r->space.n_points, n[0], sizeof(n[0])),
                 r->space.n_points == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s");
@@ -249,6 +250,12 @@ static void put_figures(const struct ty_plan_result *r, const struct ty_plan_row
     cost_text(r, row, cell[5]);
 }
 
+/* Whether results are of several numbers of GPUs, or all of one and of values of a key. */
+static bool several_gpus(const struct ty_plan_answer *a)
+{
+    return ty_plan_gpus(&a->result[0].space) != ty_plan_gpus(&a->result[a->n_results - 1].space);
+}
+
 /* Writes rows of the results of[n] (NULL: of the best alone), by the keys in which they differ. */
 static void put_rows(struct ty_text *t, const struct ty_plan_answer *a,
                      const struct ty_plan_row *row, const uint32_t *of, uint32_t n)
@@ -265,16 +272,24 @@ static void put_rows(struct ty_text *t, const struct ty_plan_answer *a,
         return;
     }
     (void)snprintf(g.heads[g.n_columns++], CELL, "row");
-    if (of != NULL && a->n_results > 1) {
+    const bool gpus = of != NULL && several_gpus(a);
+    const bool set = of != NULL && a->result[0].set != NULL;
+    if (gpus) {
         (void)snprintf(g.heads[g.n_columns++], CELL, "GPUs");
     }
-    const uint32_t first = g.n_columns;
+    if (set) {
+        (void)snprintf(g.heads[g.n_columns++], CELL, "%.*s", (int)strcspn(a->result[0].set, "="),
+                       a->result[0].set);
+    }
     for (uint32_t i = 0; i < n; i++) {
         const struct ty_plan_result *r = &a->result[of != NULL ? of[i] : a->best];
         uint32_t c = 0;
         (void)snprintf(g.cell[i][c++], CELL, "%u", (unsigned)row[i].row + 1);
-        if (first > 1) {
+        if (gpus) {
             (void)snprintf(g.cell[i][c++], CELL, "%u", (unsigned)ty_plan_gpus(&r->space));
+        }
+        if (set) {
+            (void)snprintf(g.cell[i][c++], CELL, "%.60s", strchr(r->set, '=') + 1);
         }
         for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
             if (differs(row, n, k)) {
@@ -304,18 +319,19 @@ static void put_common(struct ty_text *t, const struct ty_plan_answer *a)
 {
     const struct ty_plan_result *r = &a->result[a->best];
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
-    bool any = a->n_results > 1;
+    bool any = several_gpus(a);
     if (any) {
         ty_text_add(t, "%u GPUs", (unsigned)ty_plan_gpus(&r->space));
     }
     for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
-        if (is_shown(r, k) && !is_fixed(&a->result[0].space, k) && !differs(r->row, r->n_rows, k)) {
+        if (is_shown(r, k) && !is_fixed(&a->result[0].space, k) &&
+            !differs(a->rank, a->n_rank, k)) {
             ty_text_add(t, "%s%s %s", any ? ", " : "", ty_plan_key_short(k, name),
                         ty_plan_key_value(&r->space, &r->row[0].point, k, value));
             any = true;
         }
     }
-    ty_text_add(t, !any ? "" : r->n_rows > 1 ? " in all of them\n" : "\n");
+    ty_text_add(t, !any ? "" : a->n_rank > 1 ? " in all of them\n" : "\n");
 }
 
 /* ---- why ---- */
@@ -415,17 +431,16 @@ static void put_against(struct ty_text *t, const struct ty_plan_answer *answer,
 /* Writes why the second row is second. If both are as fast, also compares the next that is not. */
 static void put_second(struct ty_text *t, const struct ty_plan_answer *answer)
 {
-    const struct ty_plan_result *r = &answer->result[answer->best];
-    const struct ty_plan_row *first = &r->row[0];
+    const struct ty_plan_row *row = answer->rank;
     uint32_t i = 1;
-    if (r->n_rows > 1) {
-        put_against(t, answer, first, &r->row[1]);
+    if (answer->n_rank > 1) {
+        put_against(t, answer, row, &row[1]);
     }
-    while (i < r->n_rows && r->row[i].step_s == first->step_s) {
+    while (i < answer->n_rank && row[i].step_s == row[0].step_s) {
         i++;
     }
-    if (i > 1 && i < r->n_rows) {
-        put_against(t, answer, first, &r->row[i]);
+    if (i > 1 && i < answer->n_rank) {
+        put_against(t, answer, row, &row[i]);
     }
 }
 
@@ -645,15 +660,15 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
         return;
     }
     ty_text_add(t, "\n");
-    put_rows(t, a, best->row, NULL, best->n_rows);
+    put_rows(t, a, a->rank, a->rank_of, a->n_rank);
     put_common(t, a);
     ty_text_add(t, "\n");
     put_reasons(t, a);
-    if (a->n_results > 1) {
+    if (several_gpus(a)) {
         put_scaling(t, a);
     }
     ty_text_add(t, "\nPareto set: no other layout is as fast with as little memory%s",
-                a->n_results > 1 ? " on as few GPUs" : "");
+                several_gpus(a) ? " on as few GPUs" : "");
     if (a->objective != TY_PLAN_MEMORY) {
         ty_text_add(t, "; steps up to %g times the fastest", TY_PLAN_SLOWEST);
     }
