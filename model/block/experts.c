@@ -293,6 +293,11 @@ static uint32_t products(struct ty_block_maker *b, uint8_t role)
         ty_block_fp8(b, op, rows * f, arrives, b->shard.experts * f * h);
     }
     grouped(b, op, f, h);
+    if (!one && (b->arch->bias & TY_BIAS_MLP) != 0) { /* compiled by Automodel's grouped_mm */
+        const bool compiled = b->layout->framework.fused_experts;
+        ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
+                             compiled ? TY_ACTIVATION_GELU : TY_ACTIVATION_EXPERT_BIAS, rows * h);
+    }
     sort(b, op);
     expert_weights(b, op);
     const uint32_t first = b->out->n_saved;

@@ -534,7 +534,12 @@ static struct traffic rotary(const struct ty_gpu *gpu, const struct ty_kernel *k
 /* Tensors that the activation reads and writes. In one kernel SwiGLU reads gate and up and writes
  * the product; as two, silu(gate) is written and read again. Backward, besides the inputs the
  * output's gradient is read and each input's gradient written; as two kernels: the product reads
- * three and writes two, silu reads two and writes one. GELU is one kernel; biases are fused. */
+ * three and writes two, silu reads two and writes one. GELU is one kernel; biases are fused, but
+ * for those of experts by the router's weight (TEGroupedMLP._apply_bias of Megatron-LM). These
+ * take framework operators in 32 bit. Forward, tensors of 16 bit: bias times weight (2 written),
+ * the sum (3 read, 2 written), a concatenation (2, 2) and a cast (2, 1). Backward: a cast (1, 2),
+ * the row's gradient (2, 1) and its concatenation (1, 1), then for bias and weight each a product
+ * (2, 2) and a sum (2). */
 static struct traffic activation(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
                                  bool backward)
 {
@@ -543,7 +548,8 @@ static struct traffic activation(const struct ty_gpu *gpu, const struct ty_kerne
     } tensors[] = {[TY_ACTIVATION_GELU] = {2, 3},
                    [TY_ACTIVATION_SWIGLU] = {3, 5},
                    [TY_ACTIVATION_SWIGLU_REMADE] = {3, 6},
-                   [TY_ACTIVATION_SWIGLU_UNFUSED] = {5, 8}};
+                   [TY_ACTIVATION_SWIGLU_UNFUSED] = {5, 8},
+                   [TY_ACTIVATION_EXPERT_BIAS] = {14, 20}};
     const double n =
         backward ? tensors[kernel->variant].backward : tensors[kernel->variant].forward;
     return streamed(n * e, gpu->activation_efficiency);

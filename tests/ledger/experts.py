@@ -65,7 +65,19 @@ def keys(row):
         # Recipes of Megatron-FSDP say grad-reduce-in-bf16; in 32 bit nothing would hide it.
         "framework.reduce_dtype": "model" if sharded else "auto",
         "run.routing": ROUTING.get(row["routing"], "balanced"),
-    } | DTYPES[dtype]
+    } | DTYPES[dtype] | fused(row)
+
+
+def fused(row):
+    """Megatron-Bridge's recipes for racks from 26.06 on (perf_recipes, *_gb300.py): one kernel for
+    the MLPs of experts, attention in fp8, exchanges beside the passes of another micro-batch."""
+    source, _, container = row["source"].rpartition(" ")
+    if (source != "Megatron-Bridge" or container < "26.06" or row["precision"] != "mxfp8"
+            or row["gpu"] not in ("GB200", "GB300")):
+        return {}
+    beside = "true" if row["preset"].startswith("deepseek") or int(row["pp"]) > 1 else "false"
+    return {"framework.fused_experts": "true", "framework.fused_expert_mlp": "true",
+            "framework.fp8_attention": "true", "framework.expert_overlap": beside}
 
 
 def guess(row):

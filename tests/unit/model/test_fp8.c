@@ -269,33 +269,62 @@ TEST(attention_reads_fp8_where_told)
     ck_assert_double_eq(kept(&c, "q, k, v"), FP8_B * 3 * T * h);
 }
 
+/* What casts and activations of the experts move going forward. */
+static double expert_bytes(const struct model_case *c)
+{
+    struct ty_units units;
+    double sum = 0;
+    ty_units_make(&units, &c->arch, &c->layout);
+    const struct ty_unit_ops *layer = &units.kind[TY_UNIT_LAYER];
+    for (uint32_t i = 0; i < layer->n; i++) {
+        for (uint32_t k = 0;
+             strcmp(layer->op[i].name, "experts") == 0 && k < layer->op[i].n_kernels; k++) {
+            const struct ty_kernel *kernel = &layer->op[i].kernel[k];
+            sum += kernel->op == TY_OPERATOR_CAST || kernel->op == TY_OPERATOR_ACTIVATION
+                       ? ty_kernel_bytes(&c->cluster.gpu, kernel)
+                       : 0;
+        }
+    }
+    return sum;
+}
+
+static void experts_case(struct model_case *c)
+{
+    fp8_case(c, "{data: 8, global_batch: 8}", TY_FP8_MX);
+    c->arch.experts = 8;
+    c->arch.experts_per_token = 2;
+    c->arch.expert_ffn = 1024;
+}
+
 /* What is between the products of experts costs nothing but a launch. */
 TEST(products_of_experts_may_do_what_is_between)
 {
     struct model_case c;
-    struct ty_units units;
-    fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_MX);
-    c.arch.experts = 8;
-    c.arch.experts_per_token = 2;
-    c.arch.expert_ffn = 1024;
-    double bytes[2];
-    for (int one = 0; one < 2; one++) {
-        c.layout.framework.fused_experts = c.layout.framework.fused_expert_mlp = one != 0;
-        ty_units_make(&units, &c.arch, &c.layout);
-        bytes[one] = 0;
-        const struct ty_unit_ops *layer = &units.kind[TY_UNIT_LAYER];
-        for (uint32_t i = 0; i < layer->n; i++) {
-            for (uint32_t k = 0;
-                 strcmp(layer->op[i].name, "experts") == 0 && k < layer->op[i].n_kernels; k++) {
-                const struct ty_kernel *kernel = &layer->op[i].kernel[k];
-                bytes[one] += kernel->op == TY_OPERATOR_CAST || kernel->op == TY_OPERATOR_ACTIVATION
-                                  ? ty_kernel_bytes(&c.cluster.gpu, kernel)
-                                  : 0;
-            }
-        }
-    }
     const double rows = 2 * 2048.0, f = 1024;
-    assert_near(bytes[0] - bytes[1], rows * f * (6 + 2 + 2 * FP8_B), 1e-9);
+    experts_case(&c);
+    c.layout.framework.fused_experts = c.layout.framework.fused_expert_mlp = false;
+    const double apart = expert_bytes(&c);
+    c.layout.framework.fused_experts = c.layout.framework.fused_expert_mlp = true;
+    assert_near(apart - expert_bytes(&c), rows * f * (6 + 2 + 2 * FP8_B), 1e-9);
+}
+
+/* TEGroupedMLP._apply_bias of Megatron-LM: 14 tensors of 16 bit; compiled: one read, one written. */
+TEST(biases_of_experts_are_added_by_themselves)
+{
+    static const struct {
+        bool experts, mlp;
+        double bytes;
+    } rows[] = {{false, false, 28}, {true, false, 4}, {true, true, 0}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        experts_case(&c);
+        c.layout.framework.fused_experts = rows[i].experts;
+        c.layout.framework.fused_expert_mlp = rows[i].mlp;
+        c.arch.bias = 0;
+        const double without = expert_bytes(&c);
+        c.arch.bias = TY_BIAS_MLP;
+        assert_near(expert_bytes(&c) - without, rows[i].bytes * 2 * 2048 * 4096, 1e-9);
+    }
 }
 
 TY_SUITE("fp8")
