@@ -1,25 +1,26 @@
 """Bytes: what a GPU held at its peak, and what one more layer adds.
 
 The GPU's context and fragmentation are left out where the source counts allocated bytes."""
-import datasets
 import scores
+import sheets
 import tables
 from page import percent, table
 
 MIB = 1048576
 GIB = 1073741824
 # A reserve of nothing would mean the usual one.
-ALLOCATED = ", reserve: 1 B, fragmentation: 0 %"
-RESERVED = ", reserve: 1 B"
+RESERVED = {"cluster.reserve": "1 B"}
+ALLOCATED = RESERVED | {"cluster.fragmentation": "0 %"}
 
 
 def peaks(context, name, title, more, bytes_of):
     """Rows of a data set of whole runs: its own peak beside the simulated one."""
-    dataset = next(d for d in datasets.DATASETS if d.name == name)
+    dataset = next((d for d in sheets.everything(context.tables) if d.name == name), None)
+    if dataset is None:
+        raise tables.Missing(name)
     rows, carried = context.tables.read(dataset.table)
     rows = [r for r in rows if dataset.keep(r) and bytes_of(r)]
-    base = dataset.base.replace("}", more + "}", 1)
-    out = tables.sweep(context.binary, base, [dataset.keys(r) for r in rows])
+    out = tables.sweep(context.binary, dataset.base, [dataset.keys(r) | more for r in rows])
     pairs = [(bytes_of(r), float(o["peak_memory_bytes"])) for r, o in zip(rows, out)]
     return [(title, pairs, carried)]
 
@@ -112,6 +113,8 @@ def measure(context):
                       ALLOCATED, lambda r: float(r["mem_gb"]) * GIB),
         lambda: peaks(context, "simumax B200, context", "peak allocated, the same with shared "
                       "sequences (SimuMax)", ALLOCATED, lambda r: float(r["mem_gb"]) * GIB),
+        lambda: peaks(context, "mlperf LoRA", "peak allocated, LoRA of Llama 2 70B on 8 B200 (MLPerf)",
+                      ALLOCATED, lambda r: float(r["measured_mem_gib"] or 0) * GIB),
         lambda: peaks(context, "vocab parallel", "peak reserved, GPT 4B on 8 A100 (vocabulary "
                       "parallelism)", RESERVED, lambda r: float(r["mem_gb"]) * GIB),
         lambda: galvatron(context),
