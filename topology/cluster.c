@@ -128,6 +128,8 @@ const struct ty_field ty_cluster_fields[] = {
     RATE(flash3_rate, FLASH3,
          "the same for FlashAttention 3, FLOP/s; auto: 0.55 of the 16-bit peak (guess 25 %)"),
     HALF(flash3_half, FLASH3, "600", "tokens of sequence at which flash3 reaches half its limit"),
+    SHARE(scan_efficiency, gpu.scan_efficiency, "0.077",
+          "share of the peak in scans of states and linear attention"),
     SHARE(add_efficiency, gpu.add_efficiency, "0.88",
           "share of memory_bandwidth in a residual addition"),
     SHARE(activation_efficiency, gpu.activation_efficiency, "0.5",

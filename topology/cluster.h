@@ -53,17 +53,18 @@ struct ty_gpu {
     uint32_t sms;
     double gemm_efficiency;                /* share of peak of a large matrix product */
     double fp8_efficiency, fp4_efficiency; /* the same of those types; 0: as gemm_efficiency */
-    double mxfp8_speed;    /* rate of products in MXFP8 over those with one scale a tensor */
-    double fp8_attention;  /* rate of attention on fp8 operands over that on 16 bit */
-    bool fp8_reads_both;   /* products in fp8 read operands along rows and along columns */
-    double gemm_overhead;  /* s per call */
-    double gemm_ramp;      /* depth k that filling and draining the tiles costs */
-    double gemm_wave;      /* 0..1: weight of tile-wave quantisation */
-    double gemm_load;      /* multiply-adds while an operand is loaded; 0: large tiles */
-    double fp8_ramp;       /* the same of products in fp8 */
-    double wgrad_slowdown; /* factor on the time of weight-gradient products */
-    double wgrad_result;   /* share of the time that writing them takes in groups, not hidden */
-    double gemm_sustained; /* rate of products in a step over that of one timed alone */
+    double mxfp8_speed;     /* rate of products in MXFP8 over those with one scale a tensor */
+    double fp8_attention;   /* rate of attention on fp8 operands over that on 16 bit */
+    bool fp8_reads_both;    /* products in fp8 read operands along rows and along columns */
+    double gemm_overhead;   /* s per call */
+    double gemm_ramp;       /* depth k that filling and draining the tiles costs */
+    double gemm_wave;       /* 0..1: weight of tile-wave quantisation */
+    double gemm_load;       /* multiply-adds while an operand is loaded; 0: large tiles */
+    double fp8_ramp;        /* the same of products in fp8 */
+    double wgrad_slowdown;  /* factor on the time of weight-gradient products */
+    double wgrad_result;    /* share of the time that writing them takes in groups, not hidden */
+    double gemm_sustained;  /* rate of products in a step over that of one timed alone */
+    double scan_efficiency; /* share of the peak in scans of states, by tensor cores */
     struct ty_attention_curve attention[TY_N_ATTENTION]; /* flash1..3; others unused */
     /* Shares of the bandwidth that elementwise kernels reach on the bytes they must move. */
     double add_efficiency, activation_efficiency, rope_efficiency;

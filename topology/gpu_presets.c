@@ -143,6 +143,7 @@ static const char b200[] =
     "#                                  (ml-eng), as large bf16 GEMMs reach on H100\n"
     "mxfp8_speed: 0.87                # fitted on 6 runs of Llama 3 70B on GB200, Megatron-Bridge\n"
     "fp4_efficiency: 0.58             # fitted on 12 runs of Llama 3.1 8B, MLPerf v5.1, all four\n"
+    "scan_efficiency: 0.034           # guess 30 %: Triton's kernels as fast as on H100\n"
     "flash1_rate: 312 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash2_rate: 758 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash3_rate: 986 TFLOP/s         # SimuMax, cuDNN at s = 4096: 980 forward,\n"

@@ -16,11 +16,6 @@
 
 #include "model/kernel/kernel_internal.h"
 
-/* Of the peak of GEMMs. TileLang's kernel of the outputs reaches 135 of 989 TFLOP/s on H800
- * (tile-ai/tilelang, benchmark/mamba2): operands are scaled by exponentials before each GEMM. The
- * Triton kernels of mamba_ssm are taken at a 1.77th of that, and the other scans alike: a guess,
- * 30 %. */
-#define SCAN_RATE (135.0 / 989 / 1.77)
 /* Columns of values that a block of a sequential kernel has (flash-linear-attention: BV 64). */
 #define BLOCK_COLUMNS 64.0
 
@@ -141,8 +136,8 @@ static double rate_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel, 
 {
     return vector ? gpu->peak[TY_DTYPE_FP32] * VECTOR_RATE
            : kernel->dtype == TY_DTYPE_FP32
-               ? gpu->peak[TY_DTYPE_FP32] * SCAN_RATE
-               : fmax(gpu->peak[TY_DTYPE_BF16], gpu->peak[TY_DTYPE_FP16]) * SCAN_RATE;
+               ? gpu->peak[TY_DTYPE_FP32] * gpu->scan_efficiency
+               : fmax(gpu->peak[TY_DTYPE_BF16], gpu->peak[TY_DTYPE_FP16]) * gpu->scan_efficiency;
 }
 
 static struct ty_cost cost_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel,

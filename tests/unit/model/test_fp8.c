@@ -308,7 +308,7 @@ TEST(products_of_experts_may_do_what_is_between)
     assert_near(apart - expert_bytes(&c), rows * f * (6 + 2 + 2 * FP8_B), 1e-9);
 }
 
-/* TEGroupedMLP._apply_bias of Megatron-LM: 14 tensors of 16 bit; compiled: one read, one written. */
+/* TEGroupedMLP._apply_bias of Megatron-LM: 14 tensors of 16 bit; compiled: read and written. */
 TEST(biases_of_experts_are_added_by_themselves)
 {
     static const struct {
