@@ -78,6 +78,8 @@ struct hybrid_row {
         "gate_low_rank_dim" : gate_                                                                \
     })
 
+/* Sizes of Kimi Linear, MiniMax-Text-01 and LFM2 1.2B are those of their config.json on the hub; of
+ * LFM2 8B-A1B those of its class in transformers, and its list of layers is from memory. */
 static const struct hybrid_row hybrid_families[] = {
     {"RWKV-7 0.1B", RWKV7(12, 768, 3072, 64, 32, 128), EXACT(191034624)},
     {"RWKV-7 0.4B", RWKV7(24, 1024, 4096, 64, 32, 128), EXACT(450767872)},
