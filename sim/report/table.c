@@ -283,17 +283,17 @@ static void sharing(const struct ty_run *run, struct ty_text *t)
     const struct ty_program *p = ty_run_program(run);
     char some[64], all[64];
     if (run->sharing == TY_SHARING_NONE) {
-        ty_text_add(t, "nothing is shared: no link can be overloaded, and no GPU computes beside a "
+        ty_text_add(t, "contention: none; no link can be overloaded, and no GPU computes beside a "
                        "collective");
     } else if (run->sharing == TY_SHARING_ESTIMATED) {
-        ty_text_add(t, "sharing of links and GPUs was estimated beforehand");
+        ty_text_add(t, "contention of links and GPUs: estimated beforehand");
     } else if (run->shared.n_links > 0) {
-        ty_text_add(t, "links were shared as they were used (%s of %s can be overloaded)%s",
+        ty_text_add(t, "contention: simulated on the %s of %s links that can be overloaded%s",
                     ty_words_count(run->n_shared_links, some, sizeof(some)),
                     ty_words_count(ty_run_n_links(run), all, sizeof(all)),
-                    run->shared.gpus ? ", and GPUs that compute beside collectives" : "");
+                    run->shared.gpus ? ", and of GPUs that compute beside collectives" : "");
     } else {
-        ty_text_add(t, "no link can be overloaded%s",
+        ty_text_add(t, "contention: no link can be overloaded%s",
                     run->shared.gpus ? ", but GPUs compute beside collectives" : "");
     }
     if (p->n_scripts > 0) {
