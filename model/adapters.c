@@ -99,6 +99,16 @@ static bool trains(const struct ty_arch *arch, uint32_t layer)
            (arch->lora.rank > 0 && (arch->lora.targets & matrices_of(arch, layer)) != 0);
 }
 
+static bool trains_nothing(const struct ty_arch *arch)
+{
+    bool any = !ty_arch_freezes(arch, TY_FREEZE_EMBEDDING | TY_FREEZE_HEAD) ||
+               (arch->mtp > 0 && !ty_arch_freezes(arch, TY_FREEZE_MTP));
+    for (uint32_t i = 0; i < arch->layers && !any; i++) {
+        any = trains(arch, i);
+    }
+    return !any;
+}
+
 bool ty_arch_is_lowest(const struct ty_arch *arch, uint32_t layer)
 {
     uint32_t i = 0;
@@ -179,10 +189,13 @@ int ty_arch_check_adapters(struct ty_arch *arch, const struct ty_section *sectio
     if (arch->lora.rank > 0) {
         arch->frozen = arch->frozen == 0 ? TY_FREEZE_ALL : arch->frozen;
         rc = check_lora(arch, section, err);
-    } else if (ty_arch_freezes(arch, TY_FREEZE_ALL)) {
-        rc = ty_check_fail(section, "frozen", err,
-                           "all: nothing would be trained; write a model.lora, such as "
-                           "{rank: 16}, or name parts of the model");
+    }
+    if (rc == 0 && trains_nothing(arch)) {
+        const bool lora = arch->lora.rank > 0;
+        rc = ty_check_fail(section, lora ? "lora.targets" : "frozen", err,
+                           lora ? "none: nothing would be trained; write all, or some matrices"
+                                : "nothing would be trained; write a model.lora, such as "
+                                  "{rank: 16}, or leave out a part that the model has");
     }
     for (size_t i = 0;
          i < TY_COUNT(options) && arch->lora.rank == 0 && !ty_check_given(section, "lora"); i++) {

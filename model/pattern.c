@@ -212,6 +212,11 @@ static int check_needs(struct ty_arch *arch, const struct ty_section *section, s
                            (unsigned)arch->state_groups, (unsigned)arch->state_heads,
                            (unsigned)ty_check_divisor(arch->state_heads, arch->state_groups));
     }
+    if (rc == 0 && arch->state_chunk > arch->sequence) {
+        rc = ty_check_fail(section, "state_chunk", err,
+                           "%u is more than model.sequence (%u); write less, or auto",
+                           (unsigned)arch->state_chunk, (unsigned)arch->sequence);
+    }
     if (rc == 0 && arch->shared_blocks > 0) {
         rc = check_shared(arch, section, err);
     }

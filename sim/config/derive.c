@@ -259,7 +259,11 @@ static int pack(struct ty_config *c, struct ty_err *err)
                                            .method = c->run.packing};
     int rc = ty_lengths_read(&c->lengths, c->run.lengths, a->sequence, &at, err);
     if (rc < 0 || c->lengths.method == TY_LENGTHS_WHOLE) {
-        return rc;
+        return rc < 0 || !ty_check_given(&c->sections[TY_SECTION_RUN], "packing")
+                   ? rc
+                   : ty_check_fail(&c->sections[TY_SECTION_RUN], "packing", err,
+                                   "%s: no documents are packed; write a run.lengths",
+                                   ty_packing_words[c->run.packing].name);
     }
     if (a->attention < TY_ATTENTION_FLASH1) {
         return ty_fail_at(err, TY_EINPUT, &at,
