@@ -101,14 +101,19 @@ static void add_link(struct summing *s, const struct ty_link_use *use, double ca
     for (int k = 0; k < N_SUMS; k++) {
         same = same && s->term[k][s->n - 1].x == x[k];
     }
-    if (!same && s->n == s->room) {
-        add_terms(s);
+    if (!same) {
+        if (s->n == s->room) {
+            add_terms(s);
+        }
+        for (int k = 0; k < N_SUMS; k++) {
+            s->term[k][s->n] = (struct ty_term){x[k], 0};
+        }
+        s->n++;
     }
+    /* Apart from the above: of `same ? term[n - 1].n : 0` gcc 14 loads term[-1] in any case. */
     for (int k = 0; k < N_SUMS; k++) {
-        s->term[k][same ? s->n - 1 : s->n] =
-            (struct ty_term){x[k], same ? s->term[k][s->n - 1].n + 1 : 1};
+        s->term[k][s->n - 1].n++;
     }
-    s->n += !same;
 }
 
 /* A link, or its k-th like in the cluster. */
