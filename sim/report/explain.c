@@ -428,9 +428,11 @@ static void put_latency(const struct ty_run *run, struct ty_text *t)
             latency += ours ? (double)kind->latency * 1e-12 : 0;
         }
     }
-    ty_snprintf(note, sizeof(note), "latency of %s gathers and %s reductions, hidden or not",
-                ty_words_count((double)(gathers / p->n_steps), n[0], sizeof(n[0])),
-                ty_words_count((double)(reductions / p->n_steps), n[1], sizeof(n[1])));
+    gathers /= p->n_steps;
+    reductions /= p->n_steps;
+    ty_snprintf(note, sizeof(note), "latency of %s gather%s and %s reduction%s, hidden or not",
+                ty_words_count((double)gathers, n[0], sizeof(n[0])), gathers == 1 ? "" : "s",
+                ty_words_count((double)reductions, n[1], sizeof(n[1])), reductions == 1 ? "" : "s");
     put_seconds(t, "  number of collectives", latency / p->n_steps, note);
 }
 
