@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "model/check.h"
-#include "sim/base/file.h"
 #include "sim/base/noise.h"
 #include "sim/base/number_text.h"
 #include "sim/base/units.h"
+#include "sim/document/csv.h"
 
 const struct ty_word ty_packing_words[] = {
     {"first_fit", TY_PACKING_FIRST_FIT, "a document goes to the first sequence where it fits"},
@@ -124,63 +124,35 @@ int ty_lengths_read(struct ty_lengths *lengths, const char *text, uint32_t seque
 
 /* ---- a file of lengths ---- */
 
-#define FILE_MOST (256u << 20) /* bytes that are read */
-
-/* One line, from *at on, which moves behind it: a number, or nothing. 1: there is one. */
-static int read_line(const char **at, const char *path, uint32_t line, uint32_t sequence,
-                     uint32_t *out, struct ty_err *err)
-{
-    const char *begin = *at;
-    const size_t len = strcspn(begin, "\n");
-    const struct ty_place place = {.file = path, .line = line, .col = 1};
-    *at = begin + len + (begin[len] == '\n');
-    if (strspn(begin, " \t\r") >= len) {
-        return 0;
-    }
-    const char *digits = begin + strspn(begin, " \t");
-    const bool number = ty_scan_number(&digits, begin + len, UINT32_MAX, out);
-    if (!number || *out == 0 || digits + strspn(digits, " \t\r") < begin + len) {
-        return ty_fail_at(err, TY_EINPUT, &place,
-                          "not a length (%.*s); write one whole number of tokens a line, from 1 to "
-                          "model.sequence (%u)",
-                          len < 40 ? (int)len : 40, begin, (unsigned)sequence);
-    }
-    if (*out > sequence) {
-        return ty_fail_at(err, TY_EINPUT, &place,
-                          "longer than model.sequence (%u tokens, of %u); cut the document there, "
-                          "or set a longer sequence",
-                          (unsigned)*out, (unsigned)sequence);
-    }
-    return 1;
-}
-
 int ty_lengths_load(struct ty_lengths *lengths, const char *path, uint32_t sequence,
                     struct ty_arena *arena, struct ty_err *err)
 {
-    const char *text, *at;
-    size_t len = 0;
-    uint32_t lines = 1, n = 0;
-    int rc = ty_file_read(arena, path, FILE_MOST, &text, &len, err);
-    for (size_t i = 0; rc == 0 && i < len; i++) {
-        lines += text[i] == '\n';
+    struct ty_csv csv; /* of one column, the header of which is a length as well */
+    int rc = ty_csv_load(&csv, path, arena, err);
+    if (rc < 0) {
+        ty_hint(err, "lengths are one whole number of tokens a line");
     }
-    uint32_t *of = rc == 0 ? ty_arena_array(arena, uint32_t, lines) : NULL;
+    uint32_t *of = rc == 0 ? ty_arena_array(arena, uint32_t, csv.n_rows + 1) : NULL;
     if (rc < 0 || of == NULL) {
         return rc < 0 ? rc : ty_fail_memory(err);
     }
-    at = text;
-    for (uint32_t line = 1; at < text + len; line++) {
-        const int found = read_line(&at, path, line, sequence, &of[n], err);
-        rc = found < 0 ? found : rc;
-        n += found > 0;
-    }
-    if (rc == 0 && n == 0) {
-        const struct ty_place place = {.file = path, .line = 1, .col = 1};
-        rc = ty_fail_at(err, TY_EINPUT, &place,
-                        "no lengths; write one whole number of tokens a line");
+    for (uint32_t i = 0; i <= csv.n_rows; i++) {
+        const char *text = csv.cell[(size_t)i * csv.n_columns], *at = text + strspn(text, " \t");
+        const bool number = ty_scan_number(&at, text + strlen(text), UINT32_MAX, &of[i]);
+        const bool good = number && of[i] > 0 && at[strspn(at, " \t")] == '\0';
+        if (!good || csv.n_columns > 1 || of[i] > sequence) {
+            const struct ty_place place = ty_csv_place(&csv, i, 0);
+            rc = ty_fail_at(err, TY_EINPUT, &place,
+                            good && csv.n_columns == 1
+                                ? "longer than model.sequence (%.40s tokens, of %u); cut the "
+                                  "document there, or set a longer sequence"
+                                : "not a length (%.40s); write one whole number of tokens a line, "
+                                  "from 1 to model.sequence (%u)",
+                            text, (unsigned)sequence);
+        }
     }
     lengths->of = of;
-    lengths->n = n;
+    lengths->n = csv.n_rows + 1;
     return rc;
 }
 

@@ -9,6 +9,8 @@ from typing import List, NamedTuple, Optional
 from .facts import Facts, From, join
 from .flags import Flag, Flags, Table, short
 
+PACKED = "each sequence is one document of full length; say others by run.lengths"
+
 
 def _pairs(text: str) -> "dict[str, str]":
     return dict(pair.split("=") for pair in text.split())

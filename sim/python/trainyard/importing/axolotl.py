@@ -2,14 +2,13 @@
 accelerate: its words become theirs (accelerate.py). Sources: axolotl-ai-cloud/axolotl,
 src/axolotl/utils/schemas/config.py, peft.py, training.py and fsdp.py, and examples/llama-3."""
 import re
-from typing import Optional
 
 from . import accelerate, adapters, huggingface
 from .accelerate import DEGREE, FSDP
-from .adapters import Words
+from .adapters import PACKED, Words
 from .facts import Facts, File, From
 from .flags import Flags, Table
-from .trees import read_words
+from .trees import settings_of
 
 RULE = "default of axolotl"
 LORA = Words("lora_r", "lora_dropout", "lora_target_modules", "lora_modules_to_save", 8, 0.0, "q v",
@@ -21,7 +20,6 @@ FLAGS = {"micro_batch_size": "--per-device-train-batch-size", "sequence_len": "-
 DEGREES = {"tensor_parallel_size": "tp", "context_parallel_size": "cp",
            "sequence_parallel_degree": "cp", "dp_shard_size": "dp_shard",
            "dp_replicate_size": "dp_replicate"}
-PACKED = "each sequence is one document of full length; say others by run.lengths"
 KERNELS = "fused kernels of adapters make no difference here"
 ROWS = Table(
     taken=" ".join([*FLAGS, *DEGREES]) + """ base_model adapter lora_r lora_dropout
@@ -130,13 +128,6 @@ class Axolotl:
 
 def read(f: Facts) -> None:
     job = Axolotl(f)
-    settings: Optional[File] = None
-    for file in f.files:
-        if file.path.endswith(".json"):
-            accelerate.read_json(f, file)
-        elif read_words(job.w, file) is not None:
-            settings = file
-    if settings is None and not f.refused:
-        f.refuse(From(f.files[0].path), "no YAML of axolotl; write one, such as qlora.yml")
-    if settings is not None and not f.refused:
+    settings = settings_of(job.w, accelerate.read_json, "axolotl", "qlora.yml")
+    if settings is not None:
         job.read(settings)

@@ -5,7 +5,7 @@ examples/train_lora."""
 from typing import Optional
 
 from . import accelerate, adapters, huggingface
-from .adapters import Words
+from .adapters import PACKED, Words
 from .bash import Shell
 from .carriers import launched, read_script, variables
 from .facts import Facts, File, From
@@ -19,7 +19,6 @@ LORA = Words("--lora-rank", "--lora-dropout", "--lora-target", "--additional-tar
 # What flags are there without a word.
 USUAL = (("--per-device-train-batch-size", "8", "default of transformers"),
          ("--cutoff-len", "2048", RULE))
-PACKED = "each sequence is one document of full length; say others by run.lengths"
 ROWS = Table(
     taken=dashed("""finetuning-type additional-target quantization-bit disable-gradient-checkpointing
         flash-attn freeze-*"""),

@@ -84,8 +84,7 @@ NO_KEY = {
     "model_config": "the model is in that config.json; name it as a further file",
     "kv_replicator": "copies of key and value heads over tensor ranks make no difference here",
     "optim.bucket_cap_mb": "buckets are as large as Megatron-LM makes them",
-    "data.packed_sequence*": "each sequence is one document of full length; say others by "
-                             "run.lengths",
+    "data.packed_sequence*": adapters.PACKED,
 }
 IDLE = """
     activation_func fusions.* fp8_e4m3 fp8_hybrid fp8_* reduce_amax use_emha mixed_precision.*

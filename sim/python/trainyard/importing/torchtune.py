@@ -1,13 +1,12 @@
 """`trainyard import torchtune`: the YAML of a recipe, and the model's config.json where its component is not
 known by its name. Sources: pytorch/torchtune, recipes/configs/llama3_1/70B_lora.yaml and
 torchtune/models/llama3_1/_model_builders.py; degrees, data_parallel_* and fsdp_* are from memory."""
-from typing import Optional
 
 from . import accelerate, adapters, huggingface
-from .adapters import Words
+from .adapters import PACKED, Words
 from .facts import Facts, File, From
 from .flags import Flags, Table
-from .trees import read_words, world_of
+from .trees import settings_of, world_of
 
 RULE = "default of torchtune"
 C = "_component_"
@@ -21,8 +20,7 @@ ROWS = Table(
         data_parallel_shard_dim data_parallel_replicate_dim compile """ + " ".join(DEGREES),
     no_key={"model.apply_lora_to_output": "adapters beside the output matrix are not simulated",
             "model.use_dora": adapters.PEFT_ROWS.rows["use_dora"][1],
-            "dataset.packed": "each sequence is one document of full length; say others by "
-                              "run.lengths",
+            "dataset.packed": PACKED,
             "custom_sharded_layers": "embedding and head are in the unit of the whole model",
             "optimizer_in_bwd": "the update comes after the backward here",
             "ac_mode": "whole layers run again", "ac_option": "whole layers run again",
@@ -115,13 +113,6 @@ class Tune:
 
 def read(f: Facts) -> None:
     job = Tune(f)
-    settings: Optional[File] = None
-    for file in f.files:
-        if file.path.endswith(".json"):
-            accelerate.read_json(f, file)
-        elif read_words(job.w, file) is not None:
-            settings = file
-    if settings is None and not f.refused:
-        f.refuse(From(f.files[0].path), "no YAML of torchtune; write one, such as 8B_lora.yaml")
-    if settings is not None and not f.refused:
+    settings = settings_of(job.w, accelerate.read_json, "torchtune", "8B_lora.yaml")
+    if settings is not None:
         job.read(settings)

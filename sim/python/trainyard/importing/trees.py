@@ -1,7 +1,7 @@
 """Settings of a file as a tree whose nodes know their places: YAML and JSON as the library reads
 them, TOML by Python, which has no places: those of its lines are found beside it."""
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from . import engine
 from .facts import Facts, File, From, Place, Refused, excerpt
@@ -169,6 +169,20 @@ def read_words(words: Flags, file: File) -> Optional[Node]:
     if root is not None:
         add_words(words, root)
     return root
+
+
+def settings_of(words: Flags, read_json: Callable[[Facts, File], None], what: str,
+                example: str) -> Optional[File]:
+    """The YAML among the files, its keys read into `words`; what the JSON files say is read, too."""
+    f, settings = words.facts, None
+    for file in f.files:
+        if file.path.endswith(".json"):
+            read_json(f, file)
+        elif read_words(words, file) is not None:
+            settings = file
+    if settings is None and not f.refused:
+        f.refuse(From(f.files[0].path), f"no YAML of {what}; write one, such as {example}")
+    return None if f.refused else settings
 
 
 # ---- how many GPUs ----
