@@ -57,6 +57,9 @@ double ty_dtype_bytes(enum ty_dtype dtype)
 #define SHARE(key_, at_, fallback_, doc_)        VALUE(key_, at_, RATIO, 0.001, 1, fallback_, doc_)
 #define LATENCY(key_, at_, fallback_, doc_)      VALUE(key_, at_, SECONDS, 0, 1, fallback_, doc_)
 #define FACTOR(key_, at_, max_, fallback_, doc_) VALUE(key_, at_, COUNT, 0.1, max_, fallback_, doc_)
+#define POWER(key_, at_, doc_)                                                                     \
+    ROW_AT(#key_, at_, QUANTITY, .dim = TY_DIM_WATTS, .min = 0.1, .max = 1e6, .fallback = "none",  \
+           .blank = "none", .aside = true, .doc = doc_)
 #define PEAK(key_, dtype_, doc_)                                                                   \
     OPTIONAL(key_, gpu.peak[TY_DTYPE_##dtype_], FLOPS, 1e9, 1e18, "none", doc_)
 #define RATE(key_, attention_, doc_)                                                               \
@@ -146,6 +149,12 @@ const struct ty_field ty_cluster_fields[] = {
            "framework.layer_floor and framework.pass_overhead"),
     SHARE(optimizer_efficiency, gpu.optimizer_efficiency, "0.8",
           "share of memory_bandwidth in an optimizer step (guess 15 %)"),
+    POWER(tensor_power, gpu.tensor_power,
+          "W of a GPU's tensor cores at the peak of any type; see docs/internals/model.md"),
+    POWER(memory_power, gpu.memory_power, "W of a GPU's memory at memory_bandwidth"),
+    POWER(active_power, gpu.active_power,
+          "W that a GPU in a step draws more than an idle one, whatever it runs"),
+    POWER(board_power, gpu.board_power, "W beyond an idle GPU that its board can draw"),
     FACTOR(derate, gpu.derate, 10, "1.1",
            "factor on every compute time: training frameworks against kernel benchmarks (guess 10 "
            "%)"),
@@ -308,7 +317,9 @@ const struct ty_field ty_cluster_fields[] = {
           "write bandwidth of all NVMe of a node, B/s (guess: 8 of 1.9 GB/s)"),
     ROW_AT("node_power", node_power, QUANTITY, .dim = TY_DIM_WATTS, .min = 1, .max = 1e6,
            .fallback = "none", .blank = "none", .aside = true,
-           .doc = "most that a node may draw by its data sheet, W; none: no energy is reported"),
+           .doc = "most that a node may draw by its data sheet, W"),
+    POWER(idle_power, idle_power,
+          "W of a node whose GPUs wait for work; none: no energy is reported"),
     ROW_AT("exceptions", exception_texts, STRINGS, .fallback = "none", .blank = "none",
            .example = "[gpu 17 at 80 %, nic 3.6 dead, nodes 8-15 with a100-sxm-40g]",
            .doc = "parts that differ: gpu N at S (speed), nvlink, nic or leaf N at S (bandwidth), "

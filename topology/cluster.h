@@ -75,6 +75,10 @@ struct ty_gpu {
     double kernel_overhead;      /* s per elementwise kernel */
     double host_speed;           /* of one thread that launches kernels; A100 hosts: 1 */
     double optimizer_efficiency; /* share of memory_bandwidth in an optimizer step */
+    double tensor_power;         /* W of tensor cores at the peak rate, whatever the type */
+    double memory_power;         /* W of the memory at memory_bandwidth */
+    double active_power;         /* W that a GPU draws more in a step than when it is idle */
+    double board_power;          /* W beyond an idle GPU that the board may draw */
     double derate; /* factor on every compute time: real stacks against kernel benchmarks */
     const struct ty_operators *operator_table; /* kernels timed on it; NULL: none */
 };
@@ -200,6 +204,7 @@ struct ty_cluster {
     /* Parts that differ from what is above, and what ty_exceptions_read made of them; NULL:
      * none. */
     double node_power; /* W, most by the data sheet; 0: not known */
+    double idle_power; /* W of a node whose GPUs wait; 0: not known */
     struct ty_string_list exception_texts;
     const struct ty_exceptions *exceptions;
 };

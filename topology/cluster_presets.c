@@ -68,6 +68,7 @@ static const char dgx1_v100[] = NCCL_STEPS INFINIBAND
     "gpu: v100-sxm2-32g\n"
     "gpus_per_node: 8                 # NVIDIA DGX-1 data sheet\n"
     "node_power: 3.5 kW               # NVIDIA DGX-1 data sheet\n"
+    "idle_power: 0.9 kW               # guess: DGX H100 over the data sheet's\n"
     "nvlink_bandwidth: 150 GB/s       # NVIDIA V100 data sheet: 6 links of 25 GB/s\n"
     "nvlink_efficiency: 0.907         # vTrain: 136 GB/s among 8, on six rings\n"
     "nvlink_links: [01122000, 10210200, 12020010, 21200001, 20000112, 02001021, "
@@ -132,6 +133,7 @@ static const char dgx2_v100[] = NCCL_STEPS INFINIBAND
     INFINIBAND                                                                                     \
     "gpus_per_node: 8                 # NVIDIA DGX A100 data sheet\n"                              \
     "node_power: 6.5 kW               # NVIDIA DGX A100 data sheet\n"                              \
+    "idle_power: 1.7 kW               # guess: DGX H100 over the data sheet's\n"                   \
     "two_node_tree: false             # nccl-tests#100, nccl#1048: 86 to 91 GB/s on 4 NICs\n"      \
     "nics_per_node: 8                 # NVIDIA DGX A100 data sheet, without storage NICs\n"        \
     "nic_bandwidth: 200 Gb/s          # NVIDIA DGX A100 data sheet: HDR InfiniBand\n"              \
@@ -181,6 +183,7 @@ static const char polaris[] =
     NCCL_STEPS                                                                                     \
     "gpus_per_node: 8                 # NVIDIA DGX H100 data sheet\n"                              \
     "node_power: 10.2 kW              # NVIDIA DGX H100 data sheet\n"                              \
+    "idle_power: 2.6 kW               # MLPerf v4.0, 64 nodes: 5 % of samples\n"                   \
     "nvlink_efficiency: 0.811         # vidur: 365 GB/s among 8; ml-eng 368\n"                     \
     "nvlink_pair_efficiency: 0.664    # vidur: 299 GB/s between 2\n"                               \
     "nvlink_latency: 16 us            # vidur: 20 us for 2 to 34 us for 8\n"                       \
@@ -246,6 +249,7 @@ static const char aws_p5[] = "gpu: h100-sxm\n" H100_LINKS EFA_2;
     BLACKWELL_LINKS                                                                                \
     "gpus_per_node: 8                 # NVIDIA DGX B200 data sheet\n"                              \
     "node_power: 14.3 kW              # NVIDIA DGX B200 data sheet\n"                              \
+    "idle_power: 2.6 kW               # guess: as DGX H100\n"                                      \
     "nics_per_node: 8                 # NVIDIA DGX B200 data sheet, without storage NICs\n"        \
     "nvls_efficiency: 0.931           # ml-eng: bus bandwidth 838 GB/s\n"
 
@@ -260,6 +264,7 @@ static const char aws_p6_b200[] = "gpu: b200-sxm\n" B200_NODE NDR EFA_4;
     BLACKWELL_LINKS INFINIBAND                                                                     \
         "gpus_per_node: 72                # NVIDIA GB200 NVL72 data sheet\n"                       \
         "node_power: 120 kW               # guess 10 %: NVIDIA, about 120 kW a rack\n"             \
+        "idle_power: 23 kW                # guess: DGX H100 by GPUs\n"                             \
         "nvls_efficiency: 0.931           # CoreWeave: bus bandwidth 839 GB/s among 72\n"
 
 static const char gb200_nvl72[] = "gpu: gb200\n" NVL72 NDR;

@@ -48,7 +48,11 @@ static const char a100_80[] =
     "kernel_overhead: 1.9 us          # vidur, as above\n"
     "derate: 1                        # vTrain; Hagemann et al. ask for 0.94 on one NIC a node\n"
     "memory: 79.15 GiB                # as PyTorch reports it\n"
-    "memory_bandwidth: 2039 GB/s      # NVIDIA A100 80GB SXM data sheet\n";
+    "memory_bandwidth: 2039 GB/s      # NVIDIA A100 80GB SXM data sheet\n"
+    "tensor_power: 1.14 kW            # guess: H100 by board power\n"
+    "memory_power: 343 W              # guess: H100 by board power\n"
+    "active_power: 86 W               # guess: H100 by board power\n"
+    "board_power: 353 W               # 400 W a board, as H100\n";
 
 static const char a100_40[] =
     "memory: 39.4 GiB                 # as PyTorch reports it\n"
@@ -84,7 +88,11 @@ static const char h100[] =
     "gemm_sustained: 0.89             # guess 4 %: step times say 0.84 to 0.92, vidur 0.93\n"
     "derate: 1                        # as A100; gemm_sustained is what was missing\n"
     "memory: 79.1 GiB                 # as PyTorch reports it, lower of 79.1 to 79.6\n"
-    "memory_bandwidth: 3350 GB/s      # NVIDIA H100 SXM data sheet\n";
+    "memory_bandwidth: 3350 GB/s      # NVIDIA H100 SXM data sheet\n"
+    "tensor_power: 2 kW               # guess: GEMMs reach the board's limit\n"
+    "memory_power: 600 W              # fitted on LoRA and GPT-3, MLPerf v4.0\n"
+    "active_power: 150 W              # fitted, as above\n"
+    "board_power: 618 W               # 700 W at 0.95 of the outlet, less 117 W idle\n";
 
 /* Guesses by peak and by SMs; what the kernels reach of the peak is left as it is. */
 static const char h100_pcie[] =
@@ -99,7 +107,11 @@ static const char h100_pcie[] =
     "flash3_rate: 446 TFLOP/s         # guess 15 %: H100 SXM by peak\n"
     "gemm_sustained: 0.75             # guess 15 %: 350 W a board, half of SXM's 700 W\n"
     "memory: 79.1 GiB                 # as H100 SXM\n"
-    "memory_bandwidth: 2 TB/s         # NVIDIA H100 PCIe data sheet\n";
+    "memory_bandwidth: 2 TB/s         # NVIDIA H100 PCIe data sheet\n"
+    "tensor_power: 1 kW               # guess: H100 by board power\n"
+    "memory_power: 300 W              # guess: H100 by board power\n"
+    "active_power: 75 W               # guess: H100 by board power\n"
+    "board_power: 309 W               # 350 W a board, as H100\n";
 
 static const char h200[] = "memory: 139.5 GiB                # as PyTorch reports it, 139 to 140\n"
                            "memory_bandwidth: 4800 GB/s      # NVIDIA H200 data sheet\n";
@@ -148,7 +160,11 @@ static const char b200[] =
     "flash2_rate: 758 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash3_rate: 986 TFLOP/s         # SimuMax, cuDNN at s = 4096: 980 forward,\n"
     "                                 # 820 backward\n"
-    "flash3_half: 603                 # guess: as H100\n";
+    "flash3_half: 603                 # guess: as H100\n"
+    "tensor_power: 2.86 kW            # guess: H100 by board power\n"
+    "memory_power: 857 W              # guess: H100 by board power\n"
+    "active_power: 214 W              # guess: H100 by board power\n"
+    "board_power: 883 W               # 1000 W a board, as H100\n";
 
 static const char v100[] =
     "peak_bf16: none                  # bf16 came with Ampere\n"
@@ -176,7 +192,11 @@ static const char v100[] =
     "norm_passes: 3.15                # guess 15 %: as A100\n"
     "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"
     "kernel_overhead: 1.9 us          # guess: as A100\n"
-    "derate: 1                        # guess 10 %: no training runs to compare with\n";
+    "derate: 1                        # guess 10 %: no training runs to compare with\n"
+    "tensor_power: 857 W              # guess: H100 by board power\n"
+    "memory_power: 257 W              # guess: H100 by board power\n"
+    "active_power: 64 W               # guess: H100 by board power\n"
+    "board_power: 265 W               # 300 W a board, as H100\n";
 
 static const char gb200[] =
     "peak_bf16: 2500 TFLOP/s          # NVIDIA GB200 NVL72 data sheet, dense\n"
@@ -193,7 +213,11 @@ static const char gb200[] =
     "flash1_rate: 347 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash2_rate: 842 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash3_rate: 1530 TFLOP/s        # cuDNN, heads of DeepSeek-V3 on Blackwell, within 6 %\n"
-    "flash3_half: 1420                # (arXiv 2603.07685, table 9)\n";
+    "flash3_half: 1420                # (arXiv 2603.07685, table 9)\n"
+    "tensor_power: 3.43 kW            # guess: H100 by board power\n"
+    "memory_power: 1030 W              # guess: H100 by board power\n"
+    "active_power: 257 W              # guess: H100 by board power\n"
+    "board_power: 1059 W              # 1200 W a board, as H100\n";
 
 static const char b300[] = "peak_bf16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
                            "peak_fp16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
@@ -225,7 +249,11 @@ static const char gb300[] =
     "flash1_rate: 347 TFLOP/s         # guess 15 %: as GB200\n"
     "flash2_rate: 842 TFLOP/s         # guess 15 %: as GB200\n"
     "flash3_rate: 1530 TFLOP/s        # guess 15 %: as GB200, though exponentials are faster\n"
-    "flash3_half: 1420                # guess: as GB200\n";
+    "flash3_half: 1420                # guess: as GB200\n"
+    "tensor_power: 4 kW               # guess: H100 by board power\n"
+    "memory_power: 1200 W              # guess: H100 by board power\n"
+    "active_power: 300 W              # guess: H100 by board power\n"
+    "board_power: 1236 W              # 1400 W a board, as H100\n";
 
 const struct ty_preset ty_gpu_presets[] = {
     {.name = "v100-sxm2-32g",

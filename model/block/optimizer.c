@@ -102,13 +102,15 @@ struct matrices {
 static struct ty_cost orthogonalize(const struct ty_gpu *gpu, double m, double k)
 {
     const struct ty_matmul product[] = {{m, k, m}, {m, m, m}, {m, m, k}};
-    struct ty_cost sum = {0, 0};
+    struct ty_cost sum = {0};
     for (size_t i = 0; i < TY_COUNT(product); i++) {
         const struct ty_kernel kernel = {
             .op = TY_OPERATOR_MATMUL, .dtype = TY_DTYPE_BF16, .matmul = product[i]};
         const struct ty_cost cost = ty_kernel_cost(gpu, &kernel, TY_FORWARD);
-        sum = ty_cost_plus(sum, (struct ty_cost){ITERATIONS * cost.seconds / gpu->gemm_sustained,
-                                                 ITERATIONS * cost.flops});
+        sum = ty_cost_plus(
+            sum, (struct ty_cost){ITERATIONS * cost.seconds / gpu->gemm_sustained,
+                                  ITERATIONS * cost.flops,
+                                  ITERATIONS * ty_kernel_joules(gpu, &kernel, TY_FORWARD, &cost)});
     }
     return ty_cost_times(sum, gpu->derate);
 }
@@ -133,7 +135,8 @@ static void add_matrices(struct ty_muon *muon, const struct ty_gpu *gpu,
     const double in = x->in * (x->by_out ? 1 : x->parts), out = x->out * (x->by_out ? x->parts : 1);
     const double n = x->n * share_of(layout, x, shards);
     const struct ty_cost one = orthogonalize(gpu, fmin(in, out), fmax(in, out));
-    muon->work = ty_cost_plus(muon->work, (struct ty_cost){n * one.seconds, n * one.flops});
+    muon->work =
+        ty_cost_plus(muon->work, (struct ty_cost){n * one.seconds, n * one.flops, n * one.joules});
     muon->longest_s = fmax(muon->longest_s, one.seconds);
     muon->tensor_B[x->expert] += x->parts > 1 ? n * in * out * NS_B : 0;
     if (layout->zero > 0 && shards > 1) {

@@ -11,7 +11,10 @@ static struct ty_cost in_step(const struct ty_gpu *gpu, const struct ty_kernel *
                               enum ty_direction direction)
 {
     const struct ty_cost alone = ty_kernel_cost(gpu, kernel, direction);
-    return ty_kernel_is_product(kernel) ? ty_cost_times(alone, 1 / gpu->gemm_sustained) : alone;
+    struct ty_cost cost =
+        ty_kernel_is_product(kernel) ? ty_cost_times(alone, 1 / gpu->gemm_sustained) : alone;
+    cost.joules = cost.seconds > 0 ? ty_kernel_joules(gpu, kernel, direction, &cost) : 0;
+    return cost;
 }
 
 /* Whether a product adds its weight gradient to those of earlier micro-batches itself. On a grid of
@@ -64,7 +67,7 @@ static struct ty_cost weight_gradient(const struct ty_kernel *product,
 static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint32_t to,
                                 const struct ty_layout *layout, const struct ty_gpu *gpu)
 {
-    struct ty_op_costs cost = {.forward = {0, 0}};
+    struct ty_op_costs cost = {.forward = {0}};
     for (uint32_t i = from; i < to; i++) {
         const struct ty_kernel *kernel = &op->kernel[i];
         struct ty_cost forward = in_step(gpu, kernel, TY_FORWARD);
@@ -84,7 +87,7 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
         }
     }
     if (!ty_op_has_backward(op)) {
-        cost.dgrad = cost.wgrad = cost.recompute = (struct ty_cost){0, 0};
+        cost.dgrad = cost.wgrad = cost.recompute = (struct ty_cost){0};
     }
     cost.input = cost.dgrad;
     cost.weight = cost.wgrad;
@@ -93,7 +96,8 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
 
 static struct ty_cost repeated(struct ty_cost first, struct ty_cost next, double n)
 {
-    return (struct ty_cost){first.seconds + n * next.seconds, first.flops + n * next.flops};
+    return (struct ty_cost){first.seconds + n * next.seconds, first.flops + n * next.flops,
+                            first.joules + n * next.joules};
 }
 
 /* The products of an operator in pieces, a piece of each, or the rest of it. */
@@ -182,7 +186,7 @@ static double price_parts(const struct ty_unit_op *op, const struct ty_layout *l
         return op->pieces.n;
     }
     if (op->steps.n > 0) {
-        *first = (struct ty_op_costs){.forward = {0, 0}};
+        *first = (struct ty_op_costs){.forward = {0}};
         *next = price(op, 0, op->n_kernels, layout, gpu);
         return op->steps.n;
     }

@@ -3,7 +3,7 @@
 
 static struct ty_cost scaled(struct ty_cost c, double by)
 {
-    return (struct ty_cost){c.seconds * by, c.flops * by};
+    return (struct ty_cost){c.seconds * by, c.flops * by, c.joules * by};
 }
 
 /* Pairs of a query and a key up to a share x of the sequence, as a share of all; w: of a window. */
@@ -36,7 +36,7 @@ struct ty_layer_costs ty_layer_mean(const struct ty_units *units, const struct t
                                     const struct ty_layout *layout,
                                     const struct ty_unit_costs unit[TY_N_UNIT_KINDS])
 {
-    struct ty_layer_costs mean = {{0, 0}, {0, 0}, {0, 0}};
+    struct ty_layer_costs mean = {.forward = {0}};
     uint32_t count[TY_N_UNIT_KINDS];
     ty_model_layers(arch, layout, count);
     for (enum ty_unit_kind u = TY_UNIT_LAYER; u < TY_UNIT_HEAD; u++) {

@@ -43,7 +43,8 @@ static struct ty_cost step(const struct ty_gpu *gpu, double peak, double flops, 
 {
     const double compute = flops / (peak * gpu->gemm_efficiency * INDEX_SHARE);
     const double memory = bytes / (gpu->memory_bandwidth * gpu->activation_efficiency);
-    return (struct ty_cost){fmax(compute, memory) + gpu->kernel_overhead, flops};
+    return (struct ty_cost){.seconds = fmax(compute, memory) + gpu->kernel_overhead,
+                            .flops = flops};
 }
 
 struct ty_cost ty_index_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,

@@ -130,7 +130,8 @@ static struct ty_cost matmul_modelled(const struct ty_gpu *gpu, enum ty_dtype dt
     const double memory = bytes / (MEMORY_SHARE * gpu->memory_bandwidth);
     const double starts = p->calls && !wgrad ? p->groups : 1;
     const double seconds = fmax(compute, memory) + starts * gpu->gemm_overhead;
-    return (struct ty_cost){seconds * (wgrad ? gpu->wgrad_slowdown : 1), 2 * p->m * p->n * p->k};
+    return (struct ty_cost){.seconds = seconds * (wgrad ? gpu->wgrad_slowdown : 1),
+                            .flops = 2 * p->m * p->n * p->k};
 }
 
 /* As measured, where it was; another number of rows takes as many times the nearest as the model
@@ -196,7 +197,7 @@ static struct ty_cost grouped_cost(const struct ty_gpu *gpu, const struct ty_ker
     struct product p = in_pass(direction, x->rows, x->in, x->out);
     p.mx = kernel->mx;
     if (x->rows <= 0) {
-        return (struct ty_cost){0, 0};
+        return (struct ty_cost){0};
     }
     if (x->groups > 1) {
         p.groups = x->groups;
@@ -337,7 +338,7 @@ static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *ke
             fmax(seconds, ty_chosen_seconds(gpu, b * pairs(x, q) * x->kv_heads,
                                             x->heads / x->kv_heads, (backward ? 4 : 2) * width));
     }
-    return (struct ty_cost){seconds + gpu->kernel_overhead, flops};
+    return (struct ty_cost){.seconds = seconds + gpu->kernel_overhead, .flops = flops};
 }
 
 /* Bytes that softmax and what belongs to it move for each score, and kernels they take. e: bytes of
@@ -383,7 +384,8 @@ static struct ty_cost in_memory(const struct ty_gpu *gpu, const struct ty_kernel
     const double seconds =
         traffic.bytes * batch * s * s / (gpu->memory_bandwidth * gpu->add_efficiency) +
         traffic.kernels * gpu->kernel_overhead;
-    return (struct ty_cost){products * product.seconds + seconds, products * product.flops};
+    return (struct ty_cost){.seconds = products * product.seconds + seconds,
+                            .flops = products * product.flops};
 }
 
 static struct ty_cost attention_modelled(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
@@ -691,12 +693,12 @@ static struct ty_cost measured_or_modelled(const struct ty_gpu *gpu, const struc
     const double model = modelled(gpu, traffic, elements);
     struct ty_operator_time measured;
     if (!ty_operators_find(gpu->operator_table, &key, elements, &measured)) {
-        return (struct ty_cost){model, 0};
+        return (struct ty_cost){.seconds = model};
     }
     if (measured.at != elements) {
         measured.seconds *= model / modelled(gpu, traffic, measured.at);
     }
-    return (struct ty_cost){measured.seconds, 0};
+    return (struct ty_cost){.seconds = measured.seconds};
 }
 
 static double elements_of(const struct ty_kernel *kernel)
@@ -746,7 +748,7 @@ struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *
         break;
     }
     if (direction == TY_WGRAD) {
-        return (struct ty_cost){0, 0};
+        return (struct ty_cost){0};
     }
     if (kernel->op == TY_OPERATOR_SCAN) {
         return ty_scan_cost(gpu, kernel, direction == TY_DGRAD);
@@ -786,4 +788,39 @@ double ty_kernel_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel)
     default:
         return elementwise_bytes(gpu, kernel);
     }
+}
+
+/* The same of a pass. The backward of attention reads what the forward did, the gradient of its
+ * result as well, and writes three; that of a scan or an indexer counts as much (guess). */
+static double moved_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                          enum ty_direction direction)
+{
+    const bool backward = direction == TY_DGRAD;
+    switch (kernel->op) {
+    case TY_OPERATOR_MATMUL:
+    case TY_OPERATOR_GROUPED:
+        return ty_kernel_bytes(gpu, kernel);
+    case TY_OPERATOR_ATTENTION:
+    case TY_OPERATOR_SCAN:
+    case TY_OPERATOR_INDEX:
+        return ty_kernel_bytes(gpu, kernel) * (backward ? 2 : 1);
+    case TY_OPERATOR_ACCUMULATION:
+        return kernel->update.params * (2 + 2 * kernel->update.gradient_B);
+    case TY_OPERATOR_OPTIMIZER:
+        return kernel->update.params * kernel->update.step_B;
+    default:
+        return traffic_of(gpu, kernel, backward).bytes * elements_of(kernel);
+    }
+}
+
+double ty_kernel_joules(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                        enum ty_direction direction, const struct ty_cost *cost)
+{
+    const bool wide = kernel->op == TY_OPERATOR_ATTENTION; /* its softmax stays in 32 bit */
+    const double peak = gpu->peak[wide ? TY_DTYPE_FP16 : kernel->dtype];
+    const double computes = peak > 0 ? gpu->tensor_power * cost->flops / peak : 0;
+    const double moves =
+        gpu->memory_power * moved_bytes(gpu, kernel, direction) / gpu->memory_bandwidth;
+    const double most = (gpu->board_power - gpu->active_power) * cost->seconds;
+    return gpu->board_power > 0 ? fmin(computes + moves, most) : computes + moves;
 }

@@ -10,18 +10,19 @@
 
 struct ty_cost {
     double seconds;
-    double flops; /* of matrix products, as the hardware executes them (causal attention: half) */
+    double flops;  /* of matrix products, as the hardware executes them (causal attention: half) */
+    double joules; /* beyond an active GPU's; of kernels in a step */
 };
 
 static inline struct ty_cost ty_cost_plus(struct ty_cost a, struct ty_cost b)
 {
-    return (struct ty_cost){a.seconds + b.seconds, a.flops + b.flops};
+    return (struct ty_cost){a.seconds + b.seconds, a.flops + b.flops, a.joules + b.joules};
 }
 
 /* Takes `factor` times as long for the same work. */
 static inline struct ty_cost ty_cost_times(struct ty_cost a, double factor)
 {
-    return (struct ty_cost){a.seconds * factor, a.flops};
+    return (struct ty_cost){a.seconds * factor, a.flops, a.joules};
 }
 
 /* Which pass a kernel runs in. A kernel without weights does its whole backward for the input
@@ -147,6 +148,11 @@ struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *
 
 /* Bytes that the forward of a kernel has to read and write at least: each tensor once. */
 double ty_kernel_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel);
+
+/* What a kernel in a step draws beyond an active GPU, J: its FLOPs by type and its bytes, up to
+ * what the board may. */
+double ty_kernel_joules(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                        enum ty_direction direction, const struct ty_cost *cost);
 
 /* Share of its full rate that a flash kernel reaches with x heads of 4096 tokens on the GPU
  * (x = sequences heads s / 4096); 1 at 64 and above. */

@@ -156,14 +156,15 @@ static struct ty_cost cost_of(const struct ty_gpu *gpu, const struct ty_kernel *
     const double sms = step->sequential ? share_of_sms(gpu, x) : 1;
     const double compute = flops / rate_of(gpu, kernel, rule->vector);
     const double memory = bytes / (gpu->memory_bandwidth * gpu->activation_efficiency);
-    return (struct ty_cost){fmax(compute, memory) / sms + gpu->kernel_overhead, flops};
+    return (struct ty_cost){.seconds = fmax(compute, memory) / sms + gpu->kernel_overhead,
+                            .flops = flops};
 }
 
 struct ty_cost ty_scan_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel, bool backward)
 {
     const struct steps *rule = &rules[kernel->variant];
     const struct step *step = backward ? rule->backward : rule->forward;
-    struct ty_cost sum = {0, 0};
+    struct ty_cost sum = {0};
     for (uint32_t i = 0;
          i < STEPS && step[i].value_B + step[i].key_B + step[i].score_B + step[i].state_B > 0;
          i++) {

@@ -10,6 +10,7 @@
 #include "model/lower/internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 int ty_lower_price(struct ty_lowering *l)
@@ -77,13 +78,14 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
         dur[k] = ty_lower_ps(l, cost[mix->used[k]].seconds);
     }
     kind.flops = cost[mix->used[0]].flops;
+    kind.energy_uJ = rint(1e6 * cost[mix->used[0]].joules);
     ty_lower_durations(l, dur, &kind);
     return ty_lower_add_kind(l, &kind);
 }
 
 uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
 {
-    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0}};
     for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
         const uint32_t g = l->here.gpus->used[k];
         cost[g] =
@@ -118,7 +120,7 @@ static uint16_t pass_kind(const struct pricing *p, enum ty_op_pass pass, uint32_
     const struct ty_unit_op *op = &p->l->prices->units->kind[p->at.unit].op[p->at.op];
     const bool forward = pass == TY_OP_FORWARD || pass == TY_OP_RECOMPUTE;
     const bool weight = pass == TY_OP_WGRAD || pass == TY_OP_WEIGHT;
-    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0}};
     struct ty_price_at at = p->at;
     at.pass = pass;
     at.nth = nth;
@@ -153,6 +155,7 @@ static void idle_early(struct ty_lowering *l, uint16_t number, const struct ty_u
     }
     kind->dur_of = dur;
     kind->flops *= (double)(op->rounds.n - round) / op->rounds.n;
+    kind->energy_uJ = rint(kind->energy_uJ * (op->rounds.n - round) / op->rounds.n);
 }
 
 /* Kinds of the second round and those after it: one for all, or one each where members differ in
@@ -219,7 +222,7 @@ static void host_kinds(struct ty_lowering *l, struct ty_compute_kinds *k)
                 {TY_PHASE_DGRAD, TY_CAT_DGRAD},
                 {TY_PHASE_WGRAD, TY_CAT_WGRAD}};
     const bool none = l->in->layout->framework.pass_overhead <= 0 || l->shape.p == 1;
-    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0}};
     for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
         cost[g].seconds = l->prices->host_s[g];
     }

@@ -499,7 +499,7 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 static void muon_kinds(struct ty_lowering *l, const struct ty_stage_plan *plan)
 {
     const struct ty_layout *layout = l->in->layout;
-    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0}};
     struct ty_muon muon = {.work = {0, 0}};
     for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
         const uint32_t g = l->here.gpus->used[k];

@@ -207,6 +207,7 @@ static uint16_t kind_like(struct ty_lowering *l, uint16_t base, double by, doubl
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;
     kind.flops *= work;
+    kind.energy_uJ = rint(kind.energy_uJ * work);
     return ty_lower_add_kind(l, &kind);
 }
 

@@ -12,7 +12,7 @@ struct ty_fleet_energy {
     double drop_W;      /* of all nodes, when they stop together */
 };
 
-/* All 0 where cluster.node_power is not known. */
+/* All 0 where the power of nodes or of their GPUs is not known. */
 struct ty_fleet_energy ty_fleet_energy(const struct ty_fleet *fleet);
 
 #endif

@@ -12,6 +12,7 @@
 #include "sim/base/words.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
+#include "sim/run/power.h"
 #include "sim/run/pass_times.h"
 
 /* ---- what has no member ---- */
@@ -21,6 +22,11 @@ static double peak_memory(const struct ty_figures *f)
     struct ty_bill bill;
     ty_run_fullest(f->run, &bill);
     return bill.total_B;
+}
+
+static double node_power(const struct ty_figures *f)
+{
+    return ty_run_node_power(f->run, f->step_s);
 }
 
 static double peak_tflops(const struct ty_figures *f)
@@ -288,6 +294,9 @@ const struct ty_figure_row ty_figure_table[] = {
      "of a GPU of the fullest stage, a column of sweeps: memory.peak_bytes has "
      "all stages",
      UNIT(BYTES, -1), .value = peak_memory, SWEEP(60), BEST(40, "memory")},
+    {"node_power_w",
+     "drawn by a node, mean over the step, where cluster.idle_power and its GPUs' are known",
+     UNIT(COUNT, -1), .asked = true, .value = node_power, JSON},
     {"days_for_tokens",
      "with fleet.tokens: of a training of so many tokens in which every step is "
      "like this one and nothing fails",

@@ -324,7 +324,7 @@ class Suite(Test):
                    and close(one["energy_j_per_token"] * one["tokens_per_day"],
                              one["facility_power_w"] * 86400), one)
         self.check("no energy without the node's power",
-                   fleet("cluster.node_power=none")["energy_j_per_token"] is None, one)
+                   fleet("cluster.idle_power=none")["energy_j_per_token"] is None, one)
 
     def extremes(self):
         """Figures, not a signal and not nan, where hardly anything is progress."""

@@ -86,7 +86,7 @@ static inline struct ty_cost kernel_of(const struct ty_cluster *cluster, const s
             }
         }
     }
-    return (struct ty_cost){0, 0};
+    return (struct ty_cost){0};
 }
 
 #endif

@@ -21,7 +21,7 @@ struct tally {
     uint32_t first, n; /* members that are looked at ... */
     uint32_t times;    /* ... each counts for so many neighbours, */
     uint32_t likes;    /* and each of these for so many ranks that have no statistics */
-    double *flops;     /* sum of all ranks; NULL: it is another part's */
+    bool counts;       /* FLOPs and energy of all ranks; else they are another part's */
     uint32_t step;     /* from one to the next in the timeline: `times`, or 1 in that of a fold */
     bool again;        /* a member waited like that more than once (gap->times) */
     /* what one member waited for collectives of layers before one operation */
@@ -78,7 +78,7 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
     const uint32_t end = tally->first + tally->n, twins = tally->times;
     struct ty_rank_stats *ranks = tally->stats->rank;
     struct ty_rank_stats common = {.bucket = {0}};
-    double flops = tally->flops != NULL ? *tally->flops : 0;
+    double flops = 0, energy_uJ = 0;
     for (uint32_t i = 0; i < gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
         const struct ty_op *ops = ty_pass_ops(p, pass);
@@ -87,7 +87,9 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
             const struct ty_op *op = &ops[k];
             const struct ty_kind *kind = &p->kinds[op->kind];
             const bool compute = op->stream == TY_STREAM_COMPUTE;
-            flops += kind->flops * (tally->gang->n_ranks * tally->likes) * times;
+            const double all = (double)(tally->gang->n_ranks * tally->likes) * times;
+            flops += kind->flops * all;
+            energy_uJ += kind->energy_uJ * all;
             if (tally->n == 1 || (t->dur == NULL && kind->dur_of == NULL)) {
                 const ty_ps dur = times * ty_timeline_dur(t, gang, op, pass->first_op + k,
                                                           tally->first * tally->step);
@@ -105,8 +107,9 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
             }
         }
     }
-    if (tally->flops != NULL) {
-        *tally->flops = flops;
+    if (tally->counts) {
+        tally->stats->flops += flops;
+        tally->stats->energy_uJ += energy_uJ;
     }
     for (uint32_t m = tally->first; m < end; m++) {
         struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m * twins]];
@@ -272,7 +275,7 @@ static bool look_at(const struct analysis *a, struct ty_gaps *gaps, uint32_t g, 
                           .n = n,
                           .times = a->whole->gangs[g].n_ranks / all,
                           .likes = a->stats->likes,
-                          .flops = a->alone ? &a->stats->flops : NULL,
+                          .counts = a->alone,
                           .step = t->program->gangs[g].n_ranks / all};
     gaps->step = tally.step;
     add_busy(&tally, t, &t->program->gangs[g]);
@@ -418,7 +421,7 @@ static int analyse(struct ty_stats *stats, const struct ty_timeline *timeline,
                                .gang = &whole->gangs[g],
                                .times = 1,
                                .likes = stats->likes,
-                               .flops = &stats->flops};
+                               .counts = true};
         if (job->threads > 1) {
             add_busy(&nobody, timeline, &timeline->program->gangs[g]);
         }

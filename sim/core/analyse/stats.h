@@ -32,11 +32,11 @@ struct ty_stats {
     struct ty_rank_stats *rank;      /* [n_ranks / likes], by rank of the program */
     struct ty_gang_memory *memory;   /* [n_gangs] */
     double bucket_s[TY_MAX_BUCKETS]; /* mean over ranks, seconds */
-    double bubble_s;        /* idle for the pipeline: fill, stall, drain, exposed messages; mean */
-    double flops;           /* executed by all ranks */
-    double waited_s;        /* mean over ranks of struct ty_rank_stats.waited */
-    double *layer_waited_s; /* [n_layers] of that, for collectives of each layer */
-    uint32_t n_layers;      /* 1 + the last that an operation is of */
+    double bubble_s;         /* idle for the pipeline: fill, stall, drain, exposed messages; mean */
+    double flops, energy_uJ; /* of n_ranks: executed, drawn by kernels */
+    double waited_s;         /* mean over ranks of struct ty_rank_stats.waited */
+    double *layer_waited_s;  /* [n_layers] of that, for collectives of each layer */
+    uint32_t n_layers;       /* 1 + the last that an operation is of */
 };
 
 /* Memory of a gang's ranks along its order of passes. Needs no execution. */

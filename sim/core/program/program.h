@@ -63,7 +63,7 @@ struct ty_kind {
     const char *algorithm;  /* "ring", ...; NULL */
     ty_ps dur;
     const ty_ps *dur_of;            /* [n_ranks of the gang], or NULL: `dur` holds for all */
-    double flops;                   /* per rank */
+    double flops, energy_uJ;        /* per rank; the second whole, so that sums are exact */
     double bytes;                   /* of the tensor a collective or message carries, per rank */
     uint32_t ranks, nodes, sharing; /* of the collective of the first member: ranks, nodes they are
                                      * on, such groups at once on a node; 0: no collective */
