@@ -38,7 +38,8 @@ MEDIAN, LONGEST = 16, 40
 ALL = 60000
 SIZES = [("README.md", 800), ("docs/guides/*.md", 1000), ("docs/course/[1-9]*.md", 800),
          ("docs/internals/accuracy.md", 4000), ("docs/internals/model.md", 14000)]
-WRITTEN = {"docs/reference/keys.md"}  # by a program, whole
+# By a program; a log that only grows; an article with a limit of its own.
+LEFT_UNCOUNTED = {"docs/reference/keys.md", "docs/CHANGELOG.md", "docs/paper/paper.md"}
 # What is avoided, and what to write instead.
 WORDS = {
     r"tells?|told": "reports, prints, shows; warns",
@@ -158,7 +159,7 @@ def main():
              for words in complaints(page, (top / page).read_text(encoding="utf-8"))]
     words = {page: words_of((top / page).read_text(encoding="utf-8"))
              for page in map(str, tools.tree(top, ".md"))
-             if page.startswith(("README.md", "docs/")) and page not in WRITTEN}
+             if page.startswith(("README.md", "docs/")) and page not in LEFT_UNCOUNTED}
     if "--words" in sys.argv:
         print("\n".join(f"{count:6} {page}" for page, count in sorted(words.items())))
     found += sizes(words)
