@@ -183,8 +183,8 @@ static int check_lora(const struct ty_arch *arch, const struct ty_section *secti
 int ty_arch_check_adapters(struct ty_arch *arch, const struct ty_section *section,
                            struct ty_err *err)
 {
-    static const char *const options[] = {"lora.targets", "lora.dropout", "lora.fused",
-                                          "lora.all_to_all", "lora.experts"};
+    static const char *const options[] = {"lora.targets",    "lora.dropout", "lora.fused",
+                                          "lora.all_to_all", "lora.experts", NULL};
     int rc = 0;
     if (arch->lora.rank > 0) {
         arch->frozen = arch->frozen == 0 ? TY_FREEZE_ALL : arch->frozen;
@@ -197,14 +197,10 @@ int ty_arch_check_adapters(struct ty_arch *arch, const struct ty_section *sectio
                                 : "nothing would be trained; write a model.lora, such as "
                                   "{rank: 16}, or leave out a part that the model has");
     }
-    for (size_t i = 0;
-         i < TY_COUNT(options) && arch->lora.rank == 0 && !ty_check_given(section, "lora"); i++) {
-        const struct ty_field *field = ty_section_field(section, options[i]);
-        if (ty_check_given(section, options[i]) && !ty_field_is_blank(section, field)) {
-            rc = ty_check_first(rc, ty_check_fail(section, options[i], err,
-                                                  "there are no adapters; write a model.lora.rank, "
-                                                  "such as 16"));
-        }
+    if (arch->lora.rank == 0 && !ty_check_given(section, "lora")) {
+        rc = ty_check_first(
+            rc, ty_check_idle(section, options,
+                              "there are no adapters; write a model.lora.rank, such as 16", err));
     }
     if (arch->frozen == 0 && arch->frozen_dtype != TY_FROZEN_MODEL) {
         rc = ty_check_first(rc, ty_check_fail(section, "frozen_dtype", err,

@@ -85,20 +85,6 @@ uint32_t ty_arch_value_width(const struct ty_arch *arch)
     return ty_arch_is_latent(arch) ? arch->head_value : arch->head_dim;
 }
 
-/* Keys that say nothing where another one is not given. */
-static int check_idle(const struct ty_section *section, const char *const *key, const char *why,
-                      struct ty_err *err)
-{
-    int rc = 0;
-    for (; *key != NULL; key++) {
-        const struct ty_field *field = ty_section_field(section, *key);
-        if (ty_check_given(section, *key) && !ty_field_is_blank(section, field)) {
-            rc = ty_check_first(rc, ty_check_fail(section, *key, err, "%s", why));
-        }
-    }
-    return rc;
-}
-
 /* ---- experts ---- */
 
 static int check_choice(const struct ty_arch *arch, const struct ty_section *section,
@@ -186,13 +172,13 @@ static int check_experts(struct ty_arch *arch, const struct ty_section *section,
                                        "group_limit",       "router_bias", "mlp_layers",
                                        "expert_latent",     NULL};
     if (!ty_arch_is_moe(arch)) {
-        return check_idle(section, idle, "no layer has experts; write a model.experts", err);
+        return ty_check_idle(section, idle, "no layer has experts; write a model.experts", err);
     }
     arch->expert_ffn = arch->expert_ffn == 0 ? arch->ffn : arch->expert_ffn;
     static const char *const said[] = {"dense_layers", "mlp_layers", NULL};
     if (arch->n_patterns > 0) {
         const int told =
-            check_idle(section, said, "model.layer_pattern sets this; leave it out", err);
+            ty_check_idle(section, said, "model.layer_pattern sets this; leave it out", err);
         return ty_check_first(told, check_choice(arch, section, err));
     }
     int rc = check_choice(arch, section, err);
@@ -219,7 +205,8 @@ static int check_latent(struct ty_arch *arch, const struct ty_section *section, 
     static const char *const idle[] = {"query_latent", "head_rope", "head_value", NULL};
     int rc = 0;
     if (!ty_arch_is_latent(arch)) {
-        return check_idle(section, idle, "attention is not latent; write a model.kv_latent", err);
+        return ty_check_idle(section, idle, "attention is not latent; write a model.kv_latent",
+                             err);
     }
     arch->head_value = arch->head_value == 0 ? arch->head_dim : arch->head_value;
     if (arch->kv_heads != arch->heads) {
@@ -236,6 +223,13 @@ static int check_latent(struct ty_arch *arch, const struct ty_section *section, 
     return rc;
 }
 
+/* NULL: nothing is wrong. */
+static int fail_why(const struct ty_section *section, const char *key, uint32_t value,
+                    const char *why, struct ty_err *err)
+{
+    return why == NULL ? 0 : ty_check_fail(section, key, err, "%u: %s", (unsigned)value, why);
+}
+
 /* An indexer reads the latent of queries, and what it chooses flash kernels read. */
 static int check_index(const struct ty_arch *arch, const struct ty_section *section,
                        struct ty_err *err)
@@ -243,7 +237,7 @@ static int check_index(const struct ty_arch *arch, const struct ty_section *sect
     static const char *const idle[] = {"index_heads", "index_head_dim", NULL};
     const bool sized = arch->index_heads > 0 && arch->index_head_dim > 0;
     if (!ty_arch_is_indexed(arch)) {
-        return check_idle(section, idle, "no keys are chosen; write a model.index_topk", err);
+        return ty_check_idle(section, idle, "no keys are chosen; write a model.index_topk", err);
     }
     if (arch->index_topk > arch->sequence) {
         return ty_check_fail(section, "index_topk", err,
@@ -260,9 +254,7 @@ static int check_index(const struct ty_arch *arch, const struct ty_section *sect
         : arch->attention < TY_ATTENTION_FLASH1
             ? "chosen keys are read by flash kernels; write flash2 or flash3 for model.attention"
             : NULL;
-    return why == NULL ? 0
-                       : ty_check_fail(section, "index_topk", err, "%u: %s",
-                                       (unsigned)arch->index_topk, why);
+    return fail_why(section, "index_topk", arch->index_topk, why, err);
 }
 
 /* Blocks are made of strides, and a query does not select all of them. */
@@ -273,7 +265,8 @@ static int check_native(const struct ty_arch *arch, const struct ty_section *sec
                                        "sparse_window", NULL};
     const uint64_t keys = (uint64_t)arch->sparse_topk * arch->sparse_block;
     if (arch->sparse_topk == 0) {
-        return check_idle(section, idle, "no blocks are selected; write a model.sparse_topk", err);
+        return ty_check_idle(section, idle, "no blocks are selected; write a model.sparse_topk",
+                             err);
     }
     if (keys > arch->sequence) {
         return ty_check_fail(section, "sparse_topk", err,
@@ -300,9 +293,7 @@ static int check_native(const struct ty_arch *arch, const struct ty_section *sec
         : arch->attention < TY_ATTENTION_FLASH1
             ? "selected keys are read by flash kernels; write flash2 or flash3 for model.attention"
             : NULL;
-    return why == NULL ? 0
-                       : ty_check_fail(section, "sparse_topk", err, "%u: %s",
-                                       (unsigned)arch->sparse_topk, why);
+    return fail_why(section, "sparse_topk", arch->sparse_topk, why, err);
 }
 
 /* What experts (expert_ffn = ffn) and latent attention (head_value = head_dim) leave out, and what
@@ -619,9 +610,9 @@ static int finish(struct ty_arch *arch, const struct ty_section *section, struct
                                        "state_rank",  "first_rank",     "shared_blocks",
                                        "shared_rank", "shared_qkv",     NULL};
     if (arch->n_patterns == 0) {
-        rc = ty_check_first(
-            rc,
-            check_idle(section, idle, "no layer keeps a state; write a model.layer_pattern", err));
+        rc = ty_check_first(rc, ty_check_idle(section, idle,
+                                              "no layer keeps a state; write a model.layer_pattern",
+                                              err));
         arch->shared_blocks = 0;
     }
     if (arch->ffn == 0) {

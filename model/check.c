@@ -49,6 +49,19 @@ int ty_check_fail(const struct ty_section *section, const char *key, struct ty_e
                       section == NULL ? "" : ".", key, message);
 }
 
+int ty_check_idle(const struct ty_section *section, const char *const *key, const char *why,
+                  struct ty_err *err)
+{
+    int rc = 0;
+    for (; *key != NULL; key++) {
+        const struct ty_field *field = ty_section_field(section, *key);
+        if (ty_check_given(section, *key) && !ty_field_is_blank(section, field)) {
+            rc = ty_check_first(rc, ty_check_fail(section, *key, err, "%s", why));
+        }
+    }
+    return rc;
+}
+
 uint32_t ty_check_divisor(uint32_t n, uint32_t x)
 {
     for (uint32_t step = 1; step < n; step++) {

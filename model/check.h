@@ -13,6 +13,10 @@ int ty_check_fail(const struct ty_section *section, const char *key, struct ty_e
 /* True when the user wrote the value, in the file or on the command line. */
 bool ty_check_given(const struct ty_section *section, const char *key);
 
+/* Refuses keys, up to NULL, that were written and say nothing: where another one is not given. */
+int ty_check_idle(const struct ty_section *section, const char *const *key, const char *why,
+                  struct ty_err *err);
+
 /* The code of the first of several checks. */
 static inline int ty_check_first(int before, int now)
 {

@@ -428,9 +428,9 @@ static void compress(struct ty_block_maker *b)
     for (uint32_t i = 0; i < b->out->n_saved; i++) {
         struct ty_saved *x = &b->out->saved[i];
         const bool first = x->made != TY_INPUT && !ty_op_has_parts(&b->out->op[x->made]);
-        double *at = &elements[first ? x->made : x->used];
         if (x->life == TY_LIFE_KEPT &&
             strstr(x->name, "mask") == NULL) { /* masks have no 16 bits */
+            double *at = &elements[first ? x->made : x->used];
             *at += x->bytes / e;
             most = fmax(most, *at * e);
             x->bytes *= by;

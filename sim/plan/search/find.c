@@ -391,7 +391,6 @@ static int set_gpus(struct ty_source *source, uint32_t gpus, const struct ty_con
                     struct ty_arena *arena, struct ty_err *err)
 {
     const uint32_t node = whole->cluster.gpus_per_node;
-    const char **sets = ty_arena_array(arena, const char *, source->n_sets + 2);
     if (whole->layout.nodes.n + whole->layout.gpus.n > 0) {
         return ty_fail(err, TY_EUSAGE,
                        "--gpus: the run file says where the job sits (layout.nodes, layout.gpus); "
@@ -407,19 +406,15 @@ static int set_gpus(struct ty_source *source, uint32_t gpus, const struct ty_con
                        (unsigned)gpus, (unsigned)node, (unsigned)(gpus - gpus % node),
                        (unsigned)(gpus - gpus % node + node));
     }
-    for (size_t i = 0; sets != NULL && i < source->n_sets; i++) {
-        sets[i] = source->sets[i];
-    }
-    if (sets == NULL) {
-        return ty_fail_memory(err);
-    }
-    const char **nodes = &sets[source->n_sets], **part = nodes + 1;
     assert(gpus > 0 && (gpus < node || gpus % node == 0));
-    *nodes = ty_arena_printf(arena, "cluster.nodes=%u", (unsigned)(gpus < node ? 1 : gpus / node));
-    *part = ty_arena_printf(arena, "cluster.gpus_per_node=%u", (unsigned)gpus);
-    source->sets = sets;
-    source->n_sets += gpus < node ? 2 : 1;
-    return *nodes != NULL && *part != NULL ? 0 : ty_fail_memory(err);
+    const unsigned nodes = gpus < node ? 1 : gpus / node;
+    const int rc =
+        ty_plan_values_set(source, ty_arena_printf(arena, "cluster.nodes=%u", nodes), arena, err);
+    return rc < 0 || gpus >= node
+               ? rc
+               : ty_plan_values_set(
+                     source, ty_arena_printf(arena, "cluster.gpus_per_node=%u", (unsigned)gpus),
+                     arena, err);
 }
 
 /* Reads the run file for a number of GPUs; 0: as many as the file has. */

@@ -60,7 +60,7 @@ int ty_plan_values_set(struct ty_source *source, const char *set, struct ty_aren
                        struct ty_err *err)
 {
     const char **sets = ty_arena_array(arena, const char *, source->n_sets + 1);
-    if (sets == NULL) {
+    if (sets == NULL || set == NULL) {
         return ty_fail_memory(err);
     }
     for (size_t i = 0; i < source->n_sets; i++) {

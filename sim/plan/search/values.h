@@ -20,7 +20,7 @@ struct ty_plan_values {
 int ty_plan_values(struct ty_plan_values *out, const struct ty_plan_options *options,
                    struct ty_arena *arena, struct ty_err *err);
 
-/* Appends a setting to those of a source. */
+/* Appends a setting to those of a source. NULL, as from ty_arena_printf: no memory. */
 int ty_plan_values_set(struct ty_source *source, const char *set, struct ty_arena *arena,
                        struct ty_err *err);
 
