@@ -21,6 +21,7 @@ REPORTS = {"first": "LLaMA 13B on 32 A100, a first run",
            "llama3-8b-fsdp-8xh100": "Llama 3 8B on 8 H100 with FSDP",
            "mixtral-8x7b-64xh100": "Mixtral 8x7B on 64 H100"}
 LEFT_OUT = {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "paper.md"}
+WIDGET = r'<pre><code class="language-widget">(.*)\n</code></pre>'  # a line: what a room shows
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -81,7 +82,9 @@ class Site:
         text = text.replace("<details>", '<details markdown="1">')
         made = markdown.markdown(text, extension_configs=ALIGNED, extensions=[
             "tables", "fenced_code", "toc", "md_in_html", "sane_lists"])
-        return self.links(page, made)
+        up = "../" * (len(page.relative_to(self.docs).parts) - 1)
+        return re.sub(WIDGET, lambda m: f'<p><a href="{up}classroom.html#{m[1].replace("%", "%25")}">'
+                      "Change it in the classroom</a></p>", self.links(page, made))
 
     def write(self, name, title, body):
         path = self.out / name
