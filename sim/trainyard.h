@@ -393,7 +393,8 @@ struct ty_crew {
 struct ty_plan_options {
     struct ty_source source; /* run file, overlays, settings; "-" does not work for a crew */
     const char *gpus;        /* "64,128": each is searched; NULL: those of the run file */
-    const char *const *over; /* [n_over] "KEY=V1,V2": values of a key that are searched; or
+    const char *const *over; /* [n_over] "KEY=V1,V2": values of a key that are searched, or one of
+                              * model or run, whose values are ranked together; or
                               * "SECTION=auto": all of a section that the run file fixes */
     size_t n_over;
     const char *objective; /* "time" (NULL), "cost", "memory" */

@@ -264,8 +264,8 @@ const struct cli_option_row cli_option_rows[] = {
     {"rows", 0, CLI_VALUE, AT(rows), BIT(sweep) | BIT(calibrate), "CSV", CLI_TAKES_FILE, ".csv",
      "table whose columns name keys of the run file"},
     {"over", 0, CLI_LIST, AT(over), BIT(plan), "KEY=V1,V2,..", CLI_TAKES_SETTINGS, NULL,
-     "values of a key to search; auto: all sensible ones; schedule.name=all: every synchronous "
-     "schedule"},
+     "values of a key to search, one of model or run included; auto: all sensible ones; "
+     "schedule.name=all: every synchronous schedule"},
     {"over", 0, CLI_LIST, AT(over), BIT(sweep), "KEY=V1,V2,..", CLI_TAKES_SETTINGS, NULL,
      "values of a key; repeated: all valid combinations"},
     {"jobs", 'j', CLI_VALUE, AT(jobs),
