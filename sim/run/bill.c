@@ -292,24 +292,29 @@ double ty_run_peak_B(const struct ty_run *run, uint32_t stage)
     return bill.total_B;
 }
 
-/* Whether it takes the larger share of its memory. */
-static bool is_fuller(const struct ty_bill *a, const struct ty_bill *b)
+/* Whether so much is the larger share of its memory. */
+static bool is_fuller(double total_B, double capacity_B, const struct ty_bill *than)
 {
-    return a->capacity_B == b->capacity_B ? a->total_B > b->total_B
-                                          : a->total_B * b->capacity_B > b->total_B * a->capacity_B;
+    return capacity_B == than->capacity_B ? total_B > than->total_B
+                                          : total_B * than->capacity_B > than->total_B * capacity_B;
 }
 
+/* With one bill, for it takes 32 KiB. The first stage comes last, for it is mostly the fullest. */
 uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out)
 {
+    const uint32_t n = run->lowered.program.n_gangs > 0 ? run->lowered.program.n_gangs : 1;
     uint32_t fullest = 0;
-    ty_run_bill(run, 0, out);
-    for (uint32_t s = 1; s < run->lowered.program.n_gangs; s++) {
-        struct ty_bill bill;
-        ty_run_bill(run, s, &bill);
-        if (is_fuller(&bill, out)) {
-            *out = bill;
-            fullest = s;
+    double total_B = 0, capacity_B = 0;
+    for (uint32_t s = n; s > 0; s--) {
+        ty_run_bill(run, s - 1, out);
+        if (s == n || !is_fuller(total_B, capacity_B, out)) {
+            total_B = out->total_B;
+            capacity_B = out->capacity_B;
+            fullest = s - 1;
         }
+    }
+    if (fullest > 0) {
+        ty_run_bill(run, fullest, out);
     }
     return fullest;
 }
