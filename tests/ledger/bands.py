@@ -1,5 +1,6 @@
 """Does a run know how far off it is? Of the rows of each set, how many were measured inside the
 band that nine of ten should lie in."""
+import json
 import math
 import statistics
 
@@ -7,6 +8,9 @@ import tables
 from blocks import APART
 from page import percent, table
 from results import by
+from scores import percentile
+
+HALF = 1.645  # of a 90 % band, in standard deviations
 
 
 def line(name, rows):
@@ -42,7 +46,55 @@ def sweeps(found):
                  [[name, percent(a), percent(b)] for name, a, b in [*lines, ("median", *medians)]])
 
 
+def kind_of(context, dataset, row, known):
+    """The kind of run that a row is, and the scatter of that kind."""
+    keys = {k: str(v) for k, v in dataset.job(row).items() if v != ""}
+    traits = tuple(keys.get(k, "") for k in ("cluster.preset", "cluster.nodes", "model.dtype",
+                                             "model.preset", "model.experts", "framework.preset"))
+    if traits not in known:
+        with tables.run_file(dataset.shipped) as path:
+            sets = [f"--set={k}={v}" for k, v in dataset.keys(row).items() if v != ""]
+            said = json.loads(tables.output(context.binary, "run", path, "--uncertain", "--stats", "json",
+                                            "--set=uncertainty.guesses=false", *sets, answers=(0, 1)))
+        known[traits] = (said["uncertainty"]["scatter_of"], math.hypot(
+            said["uncertainty"]["scatter"], said["uncertainty"]["shared_scatter"]))
+    return known[traits]
+
+
+def outside(errors, groups):
+    """The share of errors within the band that those of other groups ask for, group by group."""
+    hit = total = 0
+    for left in set(groups):
+        rest = [abs(e) for e, g in zip(errors, groups) if g != left]
+        own = [abs(e) for e, g in zip(errors, groups) if g == left]
+        if rest:
+            hit += sum(e <= percentile(rest, 0.9) for e in own)
+            total += len(own)
+    return percent(100 * hit / total) if total else "-"
+
+
+def kinds(context):
+    """A line for each kind: the scatter that holds nine of ten, and rows and sets left out."""
+    known, found = {}, {}
+    for scored in context.scored:
+        for r in scored.timed:
+            kind = kind_of(context, scored.dataset, r.row, known)
+            found.setdefault(kind, []).append((math.log(r.measured / r.time), scored.name))
+    lines = []
+    for (kind, scatter), rows in sorted(found.items()):
+        errors, sets = [e for e, _ in rows], [name for _, name in rows]
+        sample = range(0, len(rows), 1 + len(rows) // 400)  # of 1440 alike every fourth is enough
+        lines.append([kind, len(rows), len(set(sets)), percent(100 * scatter),
+                      percent(100 * percentile([abs(e) for e in errors], 0.9) / HALF),
+                      percent(100 * statistics.mean(abs(e) <= HALF * scatter for e in errors)),
+                      outside([errors[i] for i in sample], list(sample)),
+                      outside(errors, sets) if len(set(sets)) > 1 else "-"])
+    context.page("band kinds", table(["kind of run", "rows", "sets", "scatter", "nine of ten need", "inside",
+                                      "rows left out", "sets left out"], lines))
+
+
 def measure(context):
+    kinds(context)
     context.page("sweeps", sweeps(context.scored))
     found = [(s.name, rows_of(context, s)) for s in context.scored]
     found.append((f"all but {APART}", [row for name, rows in found if name != APART
