@@ -97,8 +97,8 @@ def gathers(test, folder):
 
     def said(*sets):
         out = test.call(folder, "explain", "sharded.yaml", *sets).stdout
-        line = re.search(r"number of collectives +(\S+ \S+) +latency of ([\d,]+) gathers and "
-                         r"([\d,]+) reductions", out)
+        line = re.search(r"number of collectives +(\S+ \S+) +latency of ([\d,]+) gathers? and "
+                         r"([\d,]+) reductions?", out)
         return (line[1], *(int(n.replace(",", "")) for n in line.groups()[1:])) if line else None
 
     layers = said()

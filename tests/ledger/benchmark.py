@@ -17,16 +17,20 @@ import sys
 import datasets
 import ledger
 import scores
+import memory
 import sheets
 import tables
 from score import by, read_rows
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIRST = ["id", "source", "licence", "noise", "gpu", "gpus", "sweep", "layouts", "measured_s",
-         "peak_memory_gib", "oom", "power_w", "params", "ideal_s"]
+         "peak_memory_gib", "memory_kind", "oom", "power_w", "params", "ideal_s"]
 LICENCES = {"vtrain": "MIT", "mosaic": "Apache-2.0", "simumax": "Apache-2.0", "context": "Apache-2.0",
             "expert": "MIT, Apache-2.0; facts of papers", "korthikanti": "facts of a paper",
             "large": "facts of papers", "mlperf": "Apache-2.0", "megatron": "Apache-2.0"}
+# What the peak of a GPU counts: PyTorch's max_memory_allocated, or all that it reserved.
+MEMORY = {"simumax": "allocated", "mlperf": "allocated", "vocab": "reserved"}
+OF_KIND = {"allocated": memory.ALLOCATED, "reserved": memory.RESERVED, "": {}}
 # Relative noise of a step time, where exact repeats say so.
 NOISE = {"mlperf": "0.003"}
 
@@ -72,13 +76,14 @@ def row_of(binary, dataset, at, row, known):
     job = {k: v for k, v in job.items() if v != ""}
     job = (sizes if "model.preset" in job else {}) | {k: v for k, v in job.items() if k != "model.preset"}
     oom = dataset.oom(row)
+    held = row.get("measured_mem_gib") or row.get("mem_gib") or row.get("mem_gb") or ""
     name = dataset.name.replace(",", "").replace(" ", "-").lower()
     return {"id": f"{name}-{at}", "source": row.get("source") or dataset.source,
             "licence": of(dataset.table, LICENCES), "noise": of(dataset.table, NOISE), "gpu": gpu,
             "gpus": int(job["cluster.nodes"]) * int(job.get("cluster.gpus_per_node", 8)),
             "sweep": f"{name}: {dataset.sweep(row)}", "layouts": int(dataset.layouts),
             "measured_s": f"{dataset.seconds(row):.6g}" if dataset.seconds(row) else "",
-            "peak_memory_gib": row.get("measured_mem_gib") or row.get("mem_gib") or row.get("mem_gb") or "",
+            "peak_memory_gib": held, "memory_kind": of(dataset.table, MEMORY) if held else "",
             "oom": "" if oom is None else int(oom), "power_w": row.get("power_w") or "",
             "params": known[model]} | job
 
@@ -118,10 +123,10 @@ def constant_mfu(rows):
     return said
 
 
-def told(row, out, bands):
-    """A prediction from a line of a sweep."""
+def told(row, out, held, bands):
+    """A prediction from a line of a sweep, its bytes from one that counts as the source does."""
     said = {"id": row["id"], "step_time_s": f"{float(out['step_time_s']):.6g}",
-            "peak_memory_gib": f"{float(out['peak_memory_bytes']) / 2**30:.5g}", "fits": out["fits"]}
+            "peak_memory_gib": f"{float(held['peak_memory_bytes']) / 2**30:.5g}", "fits": out["fits"]}
     if bands:
         said |= {"low_s": out["step_low_s"], "high_s": out["step_high_s"]}
     return said
@@ -135,7 +140,9 @@ def simulate(binary, found, bands):
         keys = [dataset.keys(row) for row in source]
         for name, base in (("trainyard-shipped", dataset.shipped), ("trainyard-documented", dataset.base)):
             out = tables.sweep(binary, base, keys, *options)
-            said[name] += [told(row, o, bands) for row, o in zip(rows, out)]
+            held = out if not any(row["peak_memory_gib"] for row in rows) else tables.sweep(
+                binary, base, [key | OF_KIND[row["memory_kind"]] for key, row in zip(keys, rows)])
+            said[name] += [told(*line, bands) for line in zip(rows, out, held)]
         for row, o in zip(rows, out):
             row["ideal_s"] = f"{float(o['step_time_s']) * float(o['mfu']):.6g}"
         said["simumax-1.2"] += [
