@@ -19,12 +19,12 @@ const struct ty_field ty_uncertainty_fields[] = {
         .example = "cluster.derate cluster.norm_passes -0.3",
         .doc = "correlations of these errors: a key, then other keys, each with its correlation; 0 "
                "where not named"),
-    ROW(scatter, QUANTITY, .dim = TY_DIM_RATIO, .min = TY_SCATTER_MIN, .max = TY_ERROR_MAX,
+    ROW(scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .zero = TY_SCATTER_MIN,
         .fallback = "auto", .blank = "auto",
         .doc =
             "standard deviation of a run's step time that no key explains; auto: by kind of GPU, "
             "type, model, framework and size, from published runs"),
-    ROW(shared_scatter, QUANTITY, .dim = TY_DIM_RATIO, .min = TY_SCATTER_MIN, .max = TY_ERROR_MAX,
+    ROW(shared_scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .zero = TY_SCATTER_MIN,
         .fallback = "auto", .blank = "auto",
         .doc = "the same for the part that all runs of one model on one machine share; auto: as "
                "there"),

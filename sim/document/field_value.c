@@ -277,7 +277,7 @@ static int read_quantity(const struct ty_value_context *c, const struct ty_node 
     if (value < field->min) {
         return wrong(c, node, "too small", "one");
     }
-    *(double *)slot = value;
+    *(double *)slot = value == 0 ? field->zero : value;
     return 0;
 }
 

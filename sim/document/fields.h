@@ -93,6 +93,7 @@ struct ty_field {
     enum ty_dimension dim;
     size_t offset; /* in the section's struct */
     double min, max;
+    double zero;                 /* what a written 0 is kept as, where blank is kept as 0 */
     const struct ty_word *words; /* ends with a NULL name */
     bool any_case;               /* words may be written in capitals, as papers do */
     const char *fallback;

@@ -261,7 +261,8 @@ class Suite:
         said = "fastest that fit"
         self.check("and tells the same rows apart", "no significant difference from row" in whole.stderr
                    and whole.stderr.split(said)[1] == done.stderr.split(said)[1], done.stderr)
-        sure = self.sweep(*over, "--set", "uncertainty.scatter=0 %")
+        sure = self.sweep(*over, "--set", "uncertainty.scatter=0 %",
+                          "--set", "uncertainty.layout_scatter=0 %")
         self.check("rows without scatter of their own are told apart",
                    "(p > 0.05): 0 of" in sure.stderr, sure.stderr)
 
