@@ -19,6 +19,7 @@ KEYS = {"models": "model.preset", "gpus": "cluster.gpu", "clusters": "cluster.pr
         "fabrics": "fabric.preset", "frameworks": "framework.preset", "schedules": "schedule.name"}
 # What a preset sets is not set beside it, and every model fits.
 BARE = {"models": [("model", "model: {sequence: 2048, dtype: fp16}\n"),
+                   ("layout", "layout: {global_batch: 288}\n"),
                    ("cluster", "cluster: {preset: dgx-a100-80g, nodes: 1, memory: 100 TB}\n")]}
 
 
