@@ -24,7 +24,7 @@ from score import by, read_rows
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIRST = ["id", "source", "licence", "noise", "gpu", "gpus", "sweep", "layouts", "measured_s",
-         "peak_memory_gib", "memory_kind", "oom", "power_w", "params", "ideal_s"]
+         "peak_memory_gib", "oom", "power_w", "params", "ideal_s"]
 LICENCES = {"vtrain": "MIT", "mosaic": "Apache-2.0", "simumax": "Apache-2.0", "context": "Apache-2.0",
             "expert": "MIT, Apache-2.0; facts of papers", "korthikanti": "facts of a paper",
             "large": "facts of papers", "mlperf": "Apache-2.0", "megatron": "Apache-2.0"}
@@ -83,9 +83,10 @@ def row_of(binary, dataset, at, row, known):
             "gpus": int(job["cluster.nodes"]) * int(job.get("cluster.gpus_per_node", 8)),
             "sweep": f"{name}: {dataset.sweep(row)}", "layouts": int(dataset.layouts),
             "measured_s": f"{dataset.seconds(row):.6g}" if dataset.seconds(row) else "",
-            "peak_memory_gib": held, "memory_kind": of(dataset.table, MEMORY) if held else "",
+            "peak_memory_gib": held,
             "oom": "" if oom is None else int(oom), "power_w": row.get("power_w") or "",
-            "params": known[model]} | job
+            "params": known[model]} | (
+                {"memory_kind": of(dataset.table, MEMORY)} if held else {}) | job
 
 
 def collect(binary):
@@ -140,8 +141,8 @@ def simulate(binary, found, bands):
         keys = [dataset.keys(row) for row in source]
         for name, base in (("trainyard-shipped", dataset.shipped), ("trainyard-documented", dataset.base)):
             out = tables.sweep(binary, base, keys, *options)
-            held = out if not any(row["peak_memory_gib"] for row in rows) else tables.sweep(
-                binary, base, [key | OF_KIND[row["memory_kind"]] for key, row in zip(keys, rows)])
+            counted = [key | OF_KIND[row.get("memory_kind", "")] for key, row in zip(keys, rows)]
+            held = out if counted == keys else tables.sweep(binary, base, counted)
             said[name] += [told(*line, bands) for line in zip(rows, out, held)]
         for row, o in zip(rows, out):
             row["ideal_s"] = f"{float(o['step_time_s']) * float(o['mfu']):.6g}"
