@@ -844,7 +844,8 @@ def main():
         else:
             print("# no ../shared/configs: files of real projects are not read")
     for number, (title, ok) in enumerate(checks, 1):
-        print(("ok" if ok else "not ok"), number, "-", title.replace("#", "no."))
+        words = " ".join(title.replace("#", "no.").split())
+        print(("ok" if ok else "not ok"), number, "-", words)
     print(f"1..{len(checks)}")
     sys.exit(0 if all(ok for _, ok in checks) else 1)
 
