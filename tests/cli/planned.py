@@ -196,8 +196,8 @@ class Suite(Test):
         first = self.plan(*memory, "--top", 1)
         told = self.trainyard("plan", "run.yaml", *memory, "--top", 1).stdout
         self.check("tight ones have a table of their own, below the best with more",
-                   f"\ntight: ahead of row {first['rows'][0]['row']}, but they leave less than "
-                   f"5.00 % of the memory free (--margin) and may fail\n" in told
+                   "\ntight: fast enough for the rows above, but they leave less than 5.00 % of the memory "
+                   f"free (--margin) and may fail; row {first['rows'][0]['row']} to compare\n" in told
                    and first["tight"][0]["row"] == best["row"], told)
         emitted = self.trainyard("plan", "run.yaml", *memory, "--emit", "yaml").stdout
         (self.folder / "roomy.yaml").write_text(emitted, encoding="utf-8")

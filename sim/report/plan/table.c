@@ -481,9 +481,9 @@ static void put_tight(struct ty_text *t, const struct ty_plan_answer *a)
     memcpy(&rows[1], r->tight, r->n_tight * sizeof(*rows));
     ty_text_add(
         t,
-        "\ntight: ahead of row %u, but they leave less than %s of the memory free (--margin) and "
-        "may fail\n",
-        (unsigned)rows[0].row + 1, ty_words_share(r->space.margin, share, sizeof(share)));
+        "\ntight: fast enough for the rows above, but they leave less than %s of the memory free "
+        "(--margin) and may fail; row %u to compare\n",
+        ty_words_share(r->space.margin, share, sizeof(share)), (unsigned)rows[0].row + 1);
     put_rows(t, a, rows, NULL, r->n_tight + 1);
     ty_arena_release(&arena);
 }
