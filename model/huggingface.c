@@ -660,6 +660,17 @@ static void check_classes(struct ty_hf_reader *r, const struct ty_hf_family *fam
 
 /* ---- the file ---- */
 
+static void leave_towers(struct ty_hf_reader *r)
+{
+    static const char *const names[] = {"vision_config", "audio_config"};
+    for (size_t i = 0; i < TY_COUNT(names); i++) {
+        const struct ty_node *tower = ty_node_child(r->doc.root, names[i]);
+        if (tower != NULL && tower->kind == TY_NODE_MAP) {
+            ty_hf_remark(r, tower, names[i], "left out: the language model alone is simulated");
+        }
+    }
+}
+
 /* Files of models that see or hear have the decoder's keys in a mapping. */
 static bool enter_decoder(struct ty_hf_reader *r)
 {
@@ -669,6 +680,7 @@ static bool enter_decoder(struct ty_hf_reader *r)
         if (part != NULL && part->kind == TY_NODE_MAP &&
             ty_node_child(r->doc.root, "num_hidden_layers") == NULL) {
             r->root = part;
+            leave_towers(r);
             return true;
         }
     }
