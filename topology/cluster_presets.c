@@ -226,9 +226,9 @@ static const char aws_p5[] = "gpu: h100-sxm\n" H100_LINKS EFA_2;
     "nvlink_bandwidth: 900 GB/s       # NVIDIA B200 data sheet: 1.8 TB/s both ways\n"              \
     "nvlink_efficiency: 0.756         # ml-eng: 680 GB/s, ring\n"                                  \
     "nvlink_pair_efficiency: 0.674    # SimuMax: 606 GB/s among 2 to 8\n"                          \
-    "nvlink_gather_latency: 24 us     # SimuMax: 98 us at 64 MiB among 8, 56 among 4, 34 "         \
-    "between\n"                                                                                    \
-    "nvlink_gather_latency_per_rank: 9.5 us # 2, beside the bytes at these efficiencies\n"         \
+    "nvlink_gather_latency: 24 us     # SimuMax, beside the bytes: 98 us among 8 at 64 MiB,\n"     \
+    "#                                  56 us among 4, 34 us between 2\n"                          \
+    "nvlink_gather_latency_per_rank: 9.5 us # SimuMax, as above\n"                                 \
     "nvlink_latency: 67 us            # guess 30 %: 85 us among 8, as in the switch\n"             \
     "nvlink_latency_per_rank: 2.3 us  # guess: as H100\n"                                          \
     "nvlink_ll_latency: 36 us         # ml-eng: 48 us up to 512 KiB on 8 B200\n"                   \
