@@ -219,6 +219,11 @@ const struct ty_field ty_framework_fields[] = {
     ROW(gather_copies, QUANTITY, .late = true, .dim = TY_DIM_COUNT, .max = 100, .fallback = "0",
         .doc = "ZeRO-3: extra reads or writes in GPU memory of the bytes of a gather or reduction, "
                "where the framework copies them"),
+    ROW(unaligned_gather, QUANTITY, .late = true, .dim = TY_DIM_COUNT, .min = 1, .max = 100,
+        .fallback = "1",
+        .doc = "ZeRO-3: times as long that the bytes of a gather take, where the part of a rank is "
+               "no multiple of 16 bytes and NCCL copies it byte by byte; a reduction copies by "
+               "elements, in half of that with 16 bits; 1: parts are padded"),
     HABIT(reshard_after_forward, "true",
           "ZeRO-3: whether parameters are freed after a forward pass and gathered again for the "
           "backward pass; false: kept until then"),

@@ -114,7 +114,8 @@ struct ty_framework {
     double gather_reuse;        /* used before a module is used again, if it stays, */
     double gather_persistent;   /* of a matrix that every rank keeps whole */
     double rank_copy;           /* ZeRO-3: s for each rank in a gather or reduction, */
-    double gather_copies;       /* and times that GPU memory moves its bytes beside it */
+    double gather_copies;       /* times that GPU memory moves its bytes beside it, */
+    double unaligned_gather;    /* and times as long as aligned ones its bytes take, unaligned */
     int reshard_after_forward;  /* enum ty_habit. ZeRO-3: gathered again for the backward */
     int reshard_after_backward; /* enum ty_habit. ZeRO-3: and for the next forward of the step */
     uint32_t zero_in_pipeline;  /* most of layout.zero that a pipeline goes with */

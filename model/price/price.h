@@ -103,7 +103,9 @@ struct ty_priced_comm {
     const char *name;                   /* in traces; NULL: that of the collective */
     const struct ty_exchange *exchange; /* in place of `coll`; NULL: none */
     double rank_s, copies; /* longer for each rank of the group, s; for so many passes of its
-                            * bytes through GPU memory */
+                            * bytes through GPU memory; */
+    double unaligned;      /* for so many times its bytes, if the part of a rank is not aligned */
+    double element_B;      /* of the tensor that is cut into parts */
     bool copied;           /* by copy engines, which slow nothing down */
 };
 /* The one in a slot. False: the operator has none there. */
