@@ -53,7 +53,7 @@ def kind_of(context, dataset, row, known):
                                              "model.preset", "model.experts", "framework.preset"))
     if traits not in known:
         with tables.run_file(dataset.shipped) as path:
-            sets = [f"--set={k}={v}" for k, v in dataset.keys(row).items() if v != ""]
+            sets = [f"--set={k}={v}" for k, v in dataset.stated(row).items() if v != ""]
             said = json.loads(tables.output(context.binary, "run", path, "--uncertain", "--stats", "json",
                                             "--set=uncertainty.guesses=false", *sets, answers=(0, 1)))
         known[traits] = (said["uncertainty"]["scatter_of"], math.hypot(

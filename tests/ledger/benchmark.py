@@ -138,8 +138,9 @@ def simulate(binary, found, bands):
     options = ["--uncertain"] if bands else []
     said = {"trainyard-shipped": [], "trainyard-documented": [], "simumax-1.2": []}
     for dataset, source, rows in found:
-        keys = [dataset.keys(row) for row in source]
-        for name, base in (("trainyard-shipped", dataset.shipped), ("trainyard-documented", dataset.base)):
+        for name, base, keys_of in (("trainyard-shipped", dataset.shipped, dataset.stated),
+                                    ("trainyard-documented", dataset.base, dataset.keys)):
+            keys = [keys_of(row) for row in source]
             out = tables.sweep(binary, base, keys, *options)
             counted = [key | OF_KIND[row.get("memory_kind", "")] for key, row in zip(keys, rows)]
             held = out if counted == keys else tables.sweep(binary, base, counted)

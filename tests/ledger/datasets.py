@@ -40,6 +40,7 @@ class Dataset:
     seconds: Callable = lambda row: number(row["step_time_s"])
     oom: Callable = lambda row: None  # True, False, or None: not known
     layouts: bool = True              # rows of a sweep are layouts to choose from
+    fitted: tuple = ()                # keys of rows that are left out with presets alone
     slow: bool = False                # left out by --quick
     notes: str = ""
     left_out: str = ""                # which rows of the table `keep` leaves out, and why
@@ -48,6 +49,10 @@ class Dataset:
         self.shipped = with_presets_alone(self.base)
         if self.inputs:
             self.base = with_inputs(self.base, self.inputs)
+
+    def stated(self, row):
+        """Keys of a row without what was fitted on its set."""
+        return {k: v for k, v in self.keys(row).items() if k not in self.fitted}
 
     def job(self, row):
         """All keys of a row that are in sight: those of the base, then its own."""

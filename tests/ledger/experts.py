@@ -4,6 +4,7 @@ What is compared is tokens per second. Nearly all of these runs force balanced r
 tokens at a capacity of one; those that do not are a set of their own."""
 from datasets import FITTED, SEEN, Dataset, Input, base, shape, whole
 
+FAMILY = "models with experts"
 # What the GPUs sit in: a preset, and keys beside it.
 CLUSTERS = {
     "H100-80GB-SXM": ("dgx-h100", 8), "H800-80GB-SXM": ("dgx-h800", 8),
@@ -102,7 +103,7 @@ def seconds(row):
 
 
 def steps(name, keep, **rest):
-    about = {"family": "models with experts", "table": "expert_steps",
+    about = {"family": FAMILY, "table": "expert_steps",
              "base": base("preset: dgx-h100", "attention: flash3", "", "preset: megatron-lm"),
              "keys": keys, "seconds": seconds, "oom": lambda row: False if row["recompute"] else None, "layouts": False,
              "sweep": shape("preset", "seq", "gpus"), "groups": {"model": shape("preset")},

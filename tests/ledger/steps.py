@@ -11,8 +11,8 @@ def run(context, dataset):
     rows = [row for row in rows if dataset.keep(row)]
     try:
         out, alone = [
-            tables.sweep(context.binary, base, [dataset.keys(row) for row in rows])
-            for base in (dataset.base, dataset.shipped)]
+            tables.sweep(context.binary, base, [keys(row) for row in rows])
+            for base, keys in ((dataset.base, dataset.keys), (dataset.shipped, dataset.stated))]
     except RuntimeError as error:
         raise RuntimeError(f"{dataset.table}.csv: {error}") from error
     return Scored(dataset, [
