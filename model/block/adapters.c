@@ -302,9 +302,9 @@ static void keep(const struct ty_block_maker *b, uint32_t at, const struct pair 
                                                     : 0;
     }
     const uint32_t first = b->out->n_saved;
-    ty_block_keep(b, at + 1, at + 1, "dropped inputs of adapters", e * dropped);
+    ty_block_keep_input(b, at + 1, 0, at + 1, "dropped inputs of adapters", e * dropped);
     ty_block_keep(b, at + 1, at + 1, "dropout masks of adapters", dropped);
-    ty_block_keep(b, at + 1, at + 2, "inside of adapters", e * thin);
+    ty_block_keep_input(b, at + 1, 0, at + 2, "inside of adapters", e * thin);
     for (uint32_t i = first; i < b->out->n_saved && p->in.routed; i++) {
         b->out->saved[i].routed = b->out->saved[i].bytes;
     }

@@ -124,14 +124,14 @@ static uint32_t block_latent(struct ty_block_maker *b)
     ty_block_keep(b, first, first, "inputs of the latents' norms", own * (latents + rope));
     const double latent = (again ? own : all) / e * ty_block_operand_bytes(b);
     const uint32_t norm = b->out->op[first].n_kernels - 1;
-    ty_block_keep_of(b, first, norm - 2, at, "latent of q",
-                     ty_block_kept_input(b, &b->out->op[at], TY_TARGET_Q,
-                                         b->shard.tokens * arch->query_latent,
-                                         latent * arch->query_latent));
-    ty_block_keep_of(b, first, norm, at, "latent of k and v",
-                     ty_block_kept_input(b, &b->out->op[at], TY_TARGET_K | TY_TARGET_V,
-                                         b->shard.tokens * arch->kv_latent,
-                                         latent * arch->kv_latent));
+    ty_block_keep_input(b, first, norm - 2, at, "latent of q",
+                        ty_block_kept_input(b, &b->out->op[at], TY_TARGET_Q,
+                                            b->shard.tokens * arch->query_latent,
+                                            latent * arch->query_latent));
+    ty_block_keep_input(b, first, norm, at, "latent of k and v",
+                        ty_block_kept_input(b, &b->out->op[at], TY_TARGET_K | TY_TARGET_V,
+                                            b->shard.tokens * arch->kv_latent,
+                                            latent * arch->kv_latent));
     ty_block_keep(b, at, at + 1, "q, k, v", all * heads);
     return at;
 }
@@ -400,11 +400,28 @@ static void gradients(const struct ty_block_maker *b)
                   wide ? (e + 8) * all : 2 * e * all);
 }
 
+/* What the core gives, for its backward and for proj, which may read something else. */
+static void keep_output(const struct ty_block_maker *b, uint32_t keys, uint32_t core)
+{
+    const struct ty_output_bytes bytes = ty_block_output_bytes(b);
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double output = b->shard.tokens * b->shard.heads * ty_arch_value_width(b->arch);
+    const double gate = b->arch->attention_gate ? e : 0;
+    const uint32_t proj = core + 1;
+    const bool trained = ty_block_kept_input(b, &b->out->op[proj], TY_TARGET_PROJ, 1, 1) > 0;
+    const bool reads = trained && bytes.proj <= 0 && gate <= 0;
+    (reads ? ty_block_keep_input : ty_block_keep_of)(b, core, 0, proj, "attention output",
+                                                     output * bytes.core);
+    ty_block_keep_input(b, proj, 0, proj, "attention output in fp8",
+                        b->out->op[proj].frozen ? 0 : output * bytes.proj);
+    ty_block_keep(b, keys, proj, "gate of attention", output * gate);
+    (trained ? ty_block_keep_input : ty_block_keep_of)(b, proj, 0, proj, "attention output, gated",
+                                                       output * gate);
+}
+
 void ty_block_attention(struct ty_block_maker *b)
 {
     const struct ty_shard *x = &b->shard;
-    const struct ty_output_bytes bytes = ty_block_output_bytes(b);
-    const double output = x->tokens * x->heads * ty_arch_value_width(b->arch);
     const uint32_t first = b->out->n;
     const uint32_t keys = ty_arch_is_latent(b->arch) ? block_latent(b) : qkv(b);
     cast_core(b, &b->out->op[keys]);
@@ -415,18 +432,16 @@ void ty_block_attention(struct ty_block_maker *b)
     core(b);
     proj(b);
     if (ty_arch_is_indexed(b->arch)) {
-        ty_block_keep(b, made + 1, made + 1, "attention output over latents",
-                      ty_dtype_bytes((enum ty_dtype)b->arch->dtype) * x->tokens * x->heads *
-                          b->arch->kv_latent);
+        ty_block_keep_input(b, made + 1, 0, made + 1, "attention output over latents",
+                            ty_dtype_bytes((enum ty_dtype)b->arch->dtype) * x->tokens * x->heads *
+                                b->arch->kv_latent);
     }
     ty_block_keep(b, made + 1, made + 1, "outputs of the three",
-                  b->arch->sparse_topk > 0 ? 3 * output * bytes.core : 0);
-    ty_block_keep(b, made + 1, made + 2, "attention output", output * bytes.core);
-    ty_block_keep(b, made + 2, made + 2, "attention output in fp8",
-                  b->out->op[made + 2].frozen ? 0 : output * bytes.proj);
-    const double gate = b->arch->attention_gate ? ty_dtype_bytes((enum ty_dtype)b->arch->dtype) : 0;
-    ty_block_keep(b, keys, made + 2, "gate of attention", output * gate);
-    ty_block_keep(b, made + 2, made + 2, "attention output, gated", output * gate);
+                  b->arch->sparse_topk > 0
+                      ? 3 * x->tokens * x->heads * ty_arch_value_width(b->arch) *
+                            ty_block_output_bytes(b).core
+                      : 0);
+    keep_output(b, keys, made + 1);
     scores(b, made + 1);
     gradients(b);
     const bool latent = ty_arch_is_latent(b->arch);

@@ -55,8 +55,8 @@ static void block_mtp(struct ty_block_maker *b)
     ty_block_norm(b, op);
     mtp_projection(b);
     ty_block_keep(b, TY_INPUT, 1, "inputs of the MTP norms", 2 * hidden);
-    ty_block_keep(b, 1, 2, "inputs of the MTP projection",
-                  ty_block_kept_input(b, &b->out->op[2], 0, 0, 2 * ty_block_input_bytes(b)));
+    ty_block_keep_input(b, 1, 0, 2, "inputs of the MTP projection",
+                        ty_block_kept_input(b, &b->out->op[2], 0, 0, 2 * ty_block_input_bytes(b)));
 }
 
 /* ---- the ends: embedding; final norm, logits and loss ---- */
@@ -84,9 +84,9 @@ static void block_embedding(struct ty_block_maker *b)
     if (arch->embedding_norm) {
         embedding_norm(b);
     }
-    ty_block_keep(b, TY_INPUT, 0, "token numbers", 8 * b->shard.tokens); /* 64 bit */
-    ty_block_keep(b, 0, 0, "embedding's dropout mask",
-                  arch->dropout > 0 ? b->shard.own_tokens * b->shard.hidden : 0);
+    ty_block_keep_input(b, TY_INPUT, 0, 0, "token numbers", 8 * b->shard.tokens); /* 64 bit */
+    ty_block_keep_input(b, 0, 0, 0, "embedding's dropout mask",
+                        arch->dropout > 0 ? b->shard.own_tokens * b->shard.hidden : 0);
 }
 
 /* Megatron-LM's vocab_parallel_cross_entropy is fullest when the 32-bit copy has had its maximum
@@ -181,8 +181,8 @@ static void block_head(struct ty_block_maker *b)
                     (own ? arch->hidden * b->shard.vocabulary / b->shard.cut : 0) +
                         (biased ? b->shard.vocabulary / b->shard.cut : 0));
     ty_block_keep(b, TY_INPUT, 0, "input of the final norm", b->shard.own_tokens * e * h);
-    ty_block_keep(b, grid ? 0 : TY_INPUT, at, "input of the output matrix",
-                  ty_block_kept_input(b, &b->out->op[at], 0, 0, ty_block_input_bytes(b)));
+    ty_block_keep_input(b, grid ? 0 : TY_INPUT, 0, at, "input of the output matrix",
+                        ty_block_kept_input(b, &b->out->op[at], 0, 0, ty_block_input_bytes(b)));
     loss(b);
 }
 
@@ -255,7 +255,7 @@ static uint32_t feed_forward(struct ty_block_maker *b)
         ty_block_shift(b, second + 1, 1);
     }
     const bool whole = b->out->op[second + 1].column; /* a router sees tokens of its own */
-    ty_block_keep_of(
+    ty_block_keep_input(
         b, second, NORM, second + 1, routed ? "inputs of the experts" : "inputs of the MLP",
         ty_block_kept_input(
             b, &b->out->op[second + 1], TY_TARGET_FC1, b->shard.tokens * b->shard.hidden,
@@ -288,11 +288,12 @@ static void keep_beside(const struct ty_block_maker *b, uint32_t first, uint32_t
     const double qkv = ty_block_kept_input(b, &op[first + 1], TY_TARGET_QKV, all, bytes);
     const double inputs = ty_block_kept_input(b, &op[mlp], TY_TARGET_FC1, all, bytes);
     if (ty_arch_norms(b->arch) == 1) {
-        ty_block_keep_of(b, first, NORM, mlp, "inputs of q, k, v and the MLP", fmax(qkv, inputs));
+        ty_block_keep_input(b, first, NORM, mlp, "inputs of q, k, v and the MLP",
+                            fmax(qkv, inputs));
         return;
     }
-    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v", qkv);
-    ty_block_keep(b, mlp - 1, mlp, "inputs of the MLP", inputs);
+    ty_block_keep_input(b, first, NORM, first + 1, "inputs of q, k, v", qkv);
+    ty_block_keep_input(b, mlp - 1, 0, mlp, "inputs of the MLP", inputs);
 }
 
 /* One norm, or one for each, and both blocks behind it. */
@@ -371,7 +372,7 @@ static void block_layer(struct ty_block_maker *b)
     ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
     /* a latent's matrix works on the rank's own tokens */
     const bool latent = arch->query_latent > 0 && (blocks & TY_HAS_ATTENTION) != 0;
-    ty_block_keep_of(
+    ty_block_keep_input(
         b, first, NORM, first + 1,
         (blocks & TY_HAS_STATE) != 0 ? "inputs of the state" : "inputs of q, k, v",
         !mixes ? 0
@@ -463,6 +464,7 @@ static void transform(struct ty_block_maker *b, const struct ty_parallel *const 
     if (b->layout->activation_bits > 0 && ty_unit_is_layer(b->kind)) {
         compress(b);
     }
+    ty_block_hold_gradients(b);
 }
 
 /* Kinds of layers are numbered by mode, then by what differs in the model: modes are in the

@@ -269,6 +269,7 @@ static inline bool ty_op_has_backward(const struct ty_unit_op *op)
 enum ty_tensor_life {
     TY_LIFE_KEPT,          /* from the forward to the backward of its micro-batch */
     TY_LIFE_RECOMPUTED,    /* comes back when the backward of its layer runs */
+    TY_LIFE_WEIGHT,        /* of a split backward: from its first half to its second */
     TY_LIFE_BACKWARD,      /* while the backward of its layer runs */
     TY_LIFE_LOSS,          /* while head and loss run, */
     TY_LIFE_LOSS_BACKWARD, /* and while the loss runs backward */
@@ -290,6 +291,8 @@ struct ty_saved {
     uint32_t kernel;     /* and by which of the maker's */
     double routed;       /* bytes of the rows that come to the rank's experts when all get as many;
                           * what `bytes` has beyond is room for more */
+    bool weight; /* weight gradients need it: a split backward keeps it for its second half, or
+                  * it is there in that half only */
 };
 
 #define TY_UNIT_OPS   28u

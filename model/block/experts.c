@@ -65,10 +65,11 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     ty_block_keep(b, made, made, name->gate, gate ? read : 0);
     ty_block_keep(b, made, made, name->up, read);
     ty_block_keep_of(b, made, activation, made, name->silu, unfused ? inner : 0);
-    ty_block_keep_of(b, made, activation, used, gate ? name->product : name->activation,
-                     remade ? 0
-                            : ty_block_kept_input(b, &b->out->op[used], TY_TARGET_DOWN, elements,
-                                                  elements * ty_block_operand_bytes(b)));
+    const double input = ty_block_kept_input(b, &b->out->op[used], TY_TARGET_DOWN, elements,
+                                             elements * ty_block_operand_bytes(b));
+    ty_block_keep_input(b, made, activation, used, gate ? name->product : name->activation,
+                        remade ? 0 : input);
+    ty_block_need(b, TY_LIFE_WEIGHT, TY_PART_NONE, name->product, remade ? input : 0);
 }
 
 /* ---- shared experts ---- */
@@ -131,9 +132,9 @@ static uint32_t shared_up_beside(struct ty_block_maker *b)
         shared_up(b, shared_op(b, "shared up", "shared up dgrad", "shared up wgrad"));
         /* the router has kept this rank's part of it */
         const bool gathered = b->shard.tokens > b->shard.own_tokens;
-        ty_block_keep(b, b->out->n - 1, b->out->n - 1, "inputs of the shared experts",
-                      gathered && !b->layout->framework.regather_inputs ? ty_block_input_bytes(b)
-                                                                        : 0);
+        ty_block_keep_input(
+            b, b->out->n - 1, 0, b->out->n - 1, "inputs of the shared experts",
+            gathered && !b->layout->framework.regather_inputs ? ty_block_input_bytes(b) : 0);
     }
     return b->out->n - 1;
 }
@@ -331,7 +332,8 @@ static void latent(struct ty_block_maker *b, bool up, uint8_t role)
     if (up) {
         const uint32_t at = b->out->n - 1;
         add_shared(b, op);
-        ty_block_keep(b, at - 1, at, "latents of the experts", own * l * ty_block_operand_bytes(b));
+        ty_block_keep_input(b, at - 1, 0, at, "latents of the experts",
+                            own * l * ty_block_operand_bytes(b));
     }
 }
 
@@ -346,9 +348,9 @@ static void rows_of(const struct ty_block_maker *b, uint32_t permute, uint32_t e
     const double elements = b->shard.expert_rows * ty_arch_row_width(b->arch);
     const bool late = !b->layout->framework.scale_activation;
     const uint32_t first = b->out->n_saved;
-    ty_block_keep(b, permute, experts, "rows of the experts",
-                  ty_block_kept_input(b, &b->out->op[experts], TY_TARGET_FC1, elements,
-                                      elements * ty_block_operand_bytes(b)));
+    ty_block_keep_input(b, permute, 0, experts, "rows of the experts",
+                        ty_block_kept_input(b, &b->out->op[experts], TY_TARGET_FC1, elements,
+                                            elements * ty_block_operand_bytes(b)));
     ty_block_keep(b, experts, unpermute, "outputs of the experts", late ? rows : 0);
     follow_routing(b, first, 1);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MOE, "gradients of rows that leave",

@@ -76,8 +76,8 @@ void ty_block_indexer(struct ty_block_maker *b)
     const uint32_t at = b->out->n;
     indexer(b);
     index_of(b);
-    ty_block_keep(b, at, at, "inputs of the indexer",
-                  gathered ? e * tokens * ((double)arch->hidden + arch->query_latent) : 0);
+    ty_block_keep_input(b, at, 0, at, "inputs of the indexer",
+                        gathered ? e * tokens * ((double)arch->hidden + arch->query_latent) : 0);
     ty_block_keep(b, at, at + 1, "queries, keys and weights of the indexer",
                   e * tokens * (heads * d + d + heads));
     ty_block_keep(b, at + 1, at + 1, "chosen keys, their scores and weights",

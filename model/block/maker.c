@@ -80,11 +80,11 @@ void ty_block_whole_weight(struct ty_unit_op *op, const char *name, double param
     op->weights[op->n_weights - 1].whole = true;
 }
 
-static void put_saved(const struct ty_block_maker *b, const struct ty_saved *saved)
+static void put_saved(const struct ty_block_maker *b, struct ty_saved saved)
 {
-    if (saved->bytes > 0) {
+    if (saved.bytes > 0) {
         assert(b->out->n_saved < TY_UNIT_SAVED);
-        b->out->saved[b->out->n_saved++] = *saved;
+        b->out->saved[b->out->n_saved++] = saved;
     }
 }
 
@@ -97,14 +97,32 @@ void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used,
 void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t kernel, uint32_t used,
                       const char *name, double bytes)
 {
-    put_saved(b,
-              &(struct ty_saved){name, TY_LIFE_KEPT, TY_PART_NONE, bytes, made, used, kernel, 0});
+    put_saved(b, (struct ty_saved){.name = name,
+                                   .life = TY_LIFE_KEPT,
+                                   .bytes = bytes,
+                                   .made = made,
+                                   .used = used,
+                                   .kernel = kernel});
+}
+
+void ty_block_keep_input(const struct ty_block_maker *b, uint32_t made, uint32_t kernel,
+                         uint32_t used, const char *name, double bytes)
+{
+    ty_block_keep_of(b, made, kernel, used, name, bytes);
+    if (bytes > 0) {
+        b->out->saved[b->out->n_saved - 1].weight = true;
+    }
 }
 
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes)
 {
-    put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT, 0, 0});
+    put_saved(b, (struct ty_saved){.name = name,
+                                   .life = life,
+                                   .part = part,
+                                   .bytes = bytes,
+                                   .made = TY_INPUT,
+                                   .used = TY_INPUT});
 }
 
 void ty_block_need_most(const struct ty_block_maker *b, enum ty_part part, const char *name,
@@ -130,7 +148,58 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
     for (uint32_t i = 0; i < op->n_weights && !op->frozen; i++) {
         most = fmax(most, op->weights[i].params);
     }
-    ty_block_need(b, life, op->part, name, b->layout->zero < 2 ? 2 * most : 0);
+    const double bytes = b->layout->zero < 2 ? 2 * most : 0;
+    ty_block_need(b, life, op->part, name, bytes);
+    if (bytes > 0) {
+        b->out->saved[b->out->n_saved - 1].weight = true;
+    }
+}
+
+/* Bytes of the gradient of what a product gives, as its weight gradient reads it. */
+static double result_gradient(const struct ty_block_maker *b, const struct ty_kernel *product)
+{
+    const bool grouped = product->op == TY_OPERATOR_GROUPED;
+    const double elements = grouped ? product->grouped.rows * product->grouped.out
+                                    : product->matmul.rows * product->matmul.out;
+    return elements * (ty_dtype_is_narrow(product->dtype)
+                           ? ty_block_operand_bytes(b)
+                           : ty_dtype_bytes((enum ty_dtype)product->dtype));
+}
+
+/* Of the products of an operator. The result of one that is added to another's has the gradient of
+ * that. */
+static double result_gradients(const struct ty_block_maker *b, const struct ty_unit_op *op)
+{
+    double sum = 0, last = 0;
+    for (uint32_t k = 0; k < op->n_kernels; k++) {
+        if (ty_kernel_is_product(&op->kernel[k])) {
+            last = result_gradient(b, &op->kernel[k]);
+            sum += last;
+        }
+    }
+    return (op->joined & TY_JOINED_RESULT) != 0 ? sum - last : sum;
+}
+
+void ty_block_hold_gradients(const struct ty_block_maker *b)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const char *const name = b->kind == TY_UNIT_EMBEDDING ? "gradients of the embedding's results"
+                             : b->kind == TY_UNIT_MTP     ? "gradients of MTP results"
+                             : ty_unit_is_head(b->kind)   ? "gradients of the head's results"
+                                                          : "gradients of results";
+    double sum = 0, routed = 0;
+    for (uint32_t i = 0; i < b->out->n; i++) {
+        const struct ty_unit_op *op = &b->out->op[i];
+        if (op->weight != NULL && !op->frozen) {
+            *(op->expert ? &routed : &sum) +=
+                op->first ? b->shard.own_tokens * b->shard.hidden * e : result_gradients(b, op);
+        }
+    }
+    ty_block_need(b, TY_LIFE_WEIGHT, TY_PART_NONE, name, sum);
+    ty_block_need(b, TY_LIFE_WEIGHT, TY_PART_NONE, "gradients of experts' results", routed);
+    if (routed > 0) {
+        b->out->saved[b->out->n_saved - 1].routed = routed;
+    }
 }
 
 bool ty_block_overlaps_products(const struct ty_block_maker *b)

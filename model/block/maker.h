@@ -107,6 +107,9 @@ void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used,
 /* Left by that kernel of the maker instead of its first. */
 void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t kernel, uint32_t used,
                       const char *name, double bytes);
+/* The same of what a product reads, and its weight gradient again. */
+void ty_block_keep_input(const struct ty_block_maker *b, uint32_t made, uint32_t kernel,
+                         uint32_t used, const char *name, double bytes);
 /* One that is there for a moment. */
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes);
@@ -119,6 +122,9 @@ void ty_block_need_most(const struct ty_block_maker *b, enum ty_part part, const
  * earlier micro-batches. */
 void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life life,
                          const struct ty_unit_op *op, const char *name);
+
+/* The gradients that weight gradients of a finished list read: of what its products give. */
+void ty_block_hold_gradients(const struct ty_block_maker *b);
 
 /* The parts of units, each in its own file. */
 void ty_block_attention(struct ty_block_maker *b);

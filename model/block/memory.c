@@ -164,17 +164,20 @@ void ty_memory_tensors(const struct ty_units *units, struct ty_tensors *out)
         double most = 0;
         for (uint32_t i = 0; i < unit->n_saved; i++) {
             const struct ty_saved *x = &unit->saved[i];
-            most = x->life != TY_LIFE_BACKWARD ? fmax(most, x->bytes) : most;
+            const bool brief = x->life == TY_LIFE_BACKWARD || x->life == TY_LIFE_WEIGHT;
+            most = brief ? most : fmax(most, x->bytes);
             if (x->life == TY_LIFE_KEPT && units->stashed) {
                 continue;
             }
             if (x->life != TY_LIFE_BACKWARD || x->part == TY_PART_NONE || x->part == fullest) {
-                out->item[out->n++] = (struct ty_tensor){x->name, k, x->life, x->bytes, x->routed};
+                out->item[out->n++] =
+                    (struct ty_tensor){x->name, k, x->weight, x->life, x->bytes, x->routed};
             }
         }
         if (units->splits && most > 0) {
             assert(out->n < TY_TENSORS_MAX);
-            out->item[out->n++] = (struct ty_tensor){"split block", k, TY_LIFE_SPLIT, most, 0};
+            out->item[out->n++] =
+                (struct ty_tensor){"split block", k, false, TY_LIFE_SPLIT, most, 0};
         }
     }
 }
@@ -195,6 +198,22 @@ double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
     for (uint32_t i = 0; i < tensors->n; i++) {
         const struct ty_tensor *x = &tensors->item[i];
         sum += x->unit == unit && x->life == life ? x->bytes : 0;
+    }
+    return sum;
+}
+
+bool ty_tensor_waits(const struct ty_tensor *x)
+{
+    return x->life == TY_LIFE_WEIGHT ||
+           (x->weight && (x->life == TY_LIFE_KEPT || x->life == TY_LIFE_RECOMPUTED));
+}
+
+double ty_tensors_waiting(const struct ty_tensors *tensors, enum ty_unit_kind unit)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < tensors->n; i++) {
+        const struct ty_tensor *x = &tensors->item[i];
+        sum += x->unit == unit && ty_tensor_waits(x) ? x->bytes : 0;
     }
     return sum;
 }
@@ -225,18 +244,37 @@ static double freed(const struct ty_tensors *tensors, const struct ty_memory_sta
     return sum;
 }
 
-/* The fullest backward of a layer, by what it needs and, in a whole backward, brings back. */
-static struct ty_memory_peak fullest_layer(const struct ty_tensors *tensors,
-                                           const struct ty_memory_stage *stage, bool whole)
+/* What a unit needs for a moment of a backward. */
+static double moment_of(const struct ty_tensors *tensors, enum ty_unit_kind k,
+                        enum ty_tensor_life life, enum ty_phase phase)
 {
-    struct ty_memory_peak peak = {TY_PEAK_LAYER, TY_UNIT_LAYER, -HUGE_VAL};
+    double sum = 0;
+    for (uint32_t i = 0; i < tensors->n; i++) {
+        const struct ty_tensor *x = &tensors->item[i];
+        sum += x->unit == k && x->life == life && ty_tensor_is_in(x, phase) ? x->bytes : 0;
+    }
+    return sum;
+}
+
+/* What the backward of a unit needs and brings back. */
+static double brief_of(const struct ty_tensors *tensors, enum ty_unit_kind k, enum ty_phase phase)
+{
+    return moment_of(tensors, k, TY_LIFE_BACKWARD, phase) +
+           ty_tensors_sum(tensors, k, TY_LIFE_RECOMPUTED);
+}
+
+/* The fullest backward of a layer. */
+static struct ty_memory_peak fullest_layer(const struct ty_tensors *tensors,
+                                           const struct ty_memory_stage *stage)
+{
+    struct ty_memory_peak peak = {
+        .kind = TY_PEAK_LAYER, .layer = TY_UNIT_LAYER, .bytes = -HUGE_VAL};
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
         if (stage->count[k] == 0) {
             continue;
         }
-        const double again = whole ? ty_tensors_sum(tensors, k, TY_LIFE_RECOMPUTED) : 0;
-        double bytes = ty_tensors_sum(tensors, k, TY_LIFE_BACKWARD) + again;
-        if (whole && ty_unit_is_layer(k)) {
+        double bytes = brief_of(tensors, k, TY_PHASE_BACKWARD);
+        if (ty_unit_is_layer(k)) {
             bytes -= freed(tensors, stage, k);
         }
         if (bytes > peak.bytes) {
@@ -246,6 +284,67 @@ static struct ty_memory_peak fullest_layer(const struct ty_tensors *tensors,
     }
     peak.bytes = peak.bytes < 0 ? 0 : peak.bytes;
     return peak;
+}
+
+/* ---- the first half of a split backward ---- */
+
+/* A walk through it, from the last unit to the first. */
+struct walk {
+    struct ty_memory_peak now, peak; /* now.bytes: more than at its beginning; may be less */
+    double more[TY_N_UNIT_KINDS];    /* that a unit holds when it is done with */
+    double brief[TY_N_UNIT_KINDS];
+};
+
+static void pass_unit(struct walk *w, enum ty_unit_kind k)
+{
+    const double bytes = w->now.bytes + w->brief[k];
+    if (!ty_unit_is_end(k) && bytes > w->peak.bytes) {
+        w->peak = w->now;
+        w->peak.layer = k;
+        w->peak.bytes = bytes;
+    }
+    w->now.bytes += w->more[k];
+    w->now.done[k]++;
+}
+
+static void pass_units(struct walk *w, enum ty_unit_kind k, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        pass_unit(w, k);
+    }
+}
+
+/* Its fullest moment: units behind the one at work hold what their weight gradients need, those
+ * before it what they have held since their forward. */
+static struct ty_memory_peak fullest_moment(const struct ty_tensors *tensors,
+                                            const struct ty_memory_stage *stage)
+{
+    const struct ty_layers *layers = &stage->layers;
+    struct walk w = {.now = {.kind = TY_PEAK_LAYER, .layer = TY_UNIT_LAYER}};
+    uint32_t modules[TY_N_UNIT_KINDS];
+    memcpy(modules, stage->count, sizeof(modules));
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        w.brief[k] = brief_of(tensors, k, TY_PHASE_DGRAD);
+        w.more[k] = ty_tensors_waiting(tensors, k) - ty_tensors_sum(tensors, k, TY_LIFE_KEPT);
+    }
+    for (uint32_t i = 0; i < layers->count; i++) {
+        modules[ty_layer_kind(stage->arch, layers, i)]--;
+    }
+    w.peak = w.now;
+    pass_units(&w, TY_UNIT_HEAD, stage->count[TY_UNIT_HEAD]);
+    pass_units(&w, TY_UNIT_MTP_HEAD, stage->count[TY_UNIT_MTP_HEAD]);
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k <= TY_UNIT_MTP; k++) {
+        pass_units(&w, k, modules[k]);
+    }
+    for (uint32_t i = layers->count; i > 0; i--) {
+        pass_unit(&w, ty_layer_kind(stage->arch, layers, i - 1));
+    }
+    pass_units(&w, TY_UNIT_EMBEDDING, stage->count[TY_UNIT_EMBEDDING]);
+    if (w.now.bytes > w.peak.bytes) { /* when all is done */
+        w.peak = w.now;
+        w.peak.kind = TY_PEAK_NONE;
+    }
+    return w.peak;
 }
 
 enum ty_tensor_life ty_memory_loss_life(enum ty_phase phase)
@@ -259,12 +358,12 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
     const enum ty_tensor_life life = ty_memory_loss_life(phase);
     const double buffered =
         stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_BUFFERED) : 0;
-    const double loss = stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, life) + buffered : 0;
-    struct ty_memory_peak layer = {TY_PEAK_NONE, TY_UNIT_LAYER, 0};
-    if (phase == TY_PHASE_DGRAD) { /* what is recomputed stays until the weight gradients */
-        layer = fullest_layer(tensors, stage, false);
+    const double loss = stage->head ? moment_of(tensors, TY_UNIT_HEAD, life, phase) + buffered : 0;
+    struct ty_memory_peak layer = {.kind = TY_PEAK_NONE, .layer = TY_UNIT_LAYER};
+    if (phase == TY_PHASE_DGRAD) {
+        layer = fullest_moment(tensors, stage);
     } else if (phase == TY_PHASE_BACKWARD) {
-        layer = fullest_layer(tensors, stage, true);
+        layer = fullest_layer(tensors, stage);
         layer.bytes -= stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) : 0;
         layer.bytes -= stage->count[TY_UNIT_MTP_HEAD] *
                        ty_tensors_sum(tensors, TY_UNIT_MTP_HEAD, TY_LIFE_KEPT);
@@ -277,7 +376,7 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
         return layer;
     }
     return stage->head && loss >= layer.bytes
-               ? (struct ty_memory_peak){TY_PEAK_LOSS, TY_UNIT_HEAD, loss}
+               ? (struct ty_memory_peak){.kind = TY_PEAK_LOSS, .layer = TY_UNIT_HEAD, .bytes = loss}
                : layer;
 }
 

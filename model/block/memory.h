@@ -33,10 +33,10 @@ struct ty_away_bytes ty_memory_offloaded(const struct ty_layout *layout, double 
 /* A tensor of one micro-batch on one rank; those of a layer are there once in each layer. */
 struct ty_tensor {
     const char *name;
-    enum ty_unit_kind unit;
+    uint8_t unit; /* enum ty_unit_kind */
+    bool weight;  /* as in struct ty_saved */
     enum ty_tensor_life life;
-    double bytes;
-    double routed; /* as in struct ty_saved */
+    double bytes, routed; /* the same */
 };
 #define TY_TENSORS_MAX (TY_N_UNIT_KINDS * TY_UNIT_SAVED)
 struct ty_tensors {
@@ -53,6 +53,15 @@ double ty_memory_kept(const struct ty_unit_ops *unit);
 double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
                       enum ty_tensor_life life);
 
+/* Whether a tensor is there between the halves of a split backward; bytes of those that are.
+ * Whether what a layer or the loss needs for a moment is there in a pass. */
+bool ty_tensor_waits(const struct ty_tensor *x);
+static inline bool ty_tensor_is_in(const struct ty_tensor *x, enum ty_phase phase)
+{
+    return !x->weight || phase != TY_PHASE_DGRAD;
+}
+double ty_tensors_waiting(const struct ty_tensors *tensors, enum ty_unit_kind unit);
+
 /* The fullest moment inside a pass. */
 enum ty_peak_kind {
     TY_PEAK_NONE,
@@ -61,8 +70,10 @@ enum ty_peak_kind {
 };
 struct ty_memory_peak {
     enum ty_peak_kind kind;
-    enum ty_unit_kind layer; /* TY_PEAK_LAYER: of which kind */
-    double bytes;            /* beyond what is held from forward to backward */
+    enum ty_unit_kind layer;        /* TY_PEAK_LAYER: of which kind */
+    double bytes;                   /* beyond what is held from forward to backward */
+    uint32_t done[TY_N_UNIT_KINDS]; /* first half of a split backward: units behind, which hold
+                                     * only what their second half needs */
 };
 
 /* The units of a stage: its layers, and with what stands before and behind them how many there are

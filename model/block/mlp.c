@@ -94,11 +94,11 @@ static void tensors(const struct ty_block_maker *b, const struct places *at)
     ty_block_keep(b, at->up, at->activation, "MLP up", read);
     ty_block_keep_of(b, at->activation, at->kernel, at->activation, "MLP silu(gate)",
                      kernel == TY_ACTIVATION_SWIGLU_UNFUSED ? inner : 0);
-    ty_block_keep_of(
-        b, at->activation, at->kernel, at->down, gate ? "MLP gated output" : "MLP activation",
-        remade ? 0
-               : ty_block_kept_input(b, &b->out->op[at->down], TY_TARGET_DOWN, inner / e,
-                                     inner / e * ty_block_operand_bytes(b)));
+    const double input = ty_block_kept_input(b, &b->out->op[at->down], TY_TARGET_DOWN, inner / e,
+                                             inner / e * ty_block_operand_bytes(b));
+    ty_block_keep_input(b, at->activation, at->kernel, at->down,
+                        gate ? "MLP gated output" : "MLP activation", remade ? 0 : input);
+    ty_block_need(b, TY_LIFE_WEIGHT, TY_PART_NONE, "MLP gated output", remade ? input : 0);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "MLP gated output", remade ? inner : 0);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "gradients in the MLP", (gate ? 3 : 2) * inner);
 }

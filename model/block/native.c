@@ -55,7 +55,7 @@ void ty_block_compress(struct ty_block_maker *b)
     ty_block_product(b, op, blocks * kv, l * d, d);
     ty_block_whole_weight(op, "compression of keys", l * d * (d + 1)); /* and of positions */
     ty_block_whole_weight(op, "compression of values", l * d * (d + 1));
-    ty_block_keep(b, at, at, "blocks of keys and values", e * blocks * kv * 2 * l * d);
+    ty_block_keep_input(b, at, 0, at, "blocks of keys and values", e * blocks * kv * 2 * l * d);
     ty_block_keep(b, at, at + 2, "compressed keys and values", e * blocks * kv * 2 * d);
 
     op = ty_block_op(b, TY_PART_ATTENTION, "select blocks", "select blocks", NULL);

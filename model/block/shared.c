@@ -70,7 +70,8 @@ static void adapters(struct ty_block_maker *b, bool attends, bool feeds)
         adapter(b, op, h, (arch->mlp == TY_MLP_SWIGLU ? 2 : 1) * b->shard.ffn);
     }
     const uint32_t at = b->out->n - 1;
-    ty_block_keep(b, at, at, "inside of adapters", token * arch->shared_rank * op->n_kernels / 2);
+    ty_block_keep_input(b, at, 0, at, "inside of adapters",
+                        token * arch->shared_rank * op->n_kernels / 2);
 }
 
 static void out(struct ty_block_maker *b)
@@ -80,8 +81,8 @@ static void out(struct ty_block_maker *b)
         ty_block_op(b, TY_PART_MLP, "shared out", "shared out dgrad", "shared out wgrad");
     ty_block_product(b, op, own, h, h);
     ty_block_whole_weight(op, "shared out", h * h);
-    ty_block_keep(b, b->out->n - 2, b->out->n - 1, "output of the shared block",
-                  own * h * ty_dtype_bytes((enum ty_dtype)b->arch->dtype));
+    ty_block_keep_input(b, b->out->n - 2, 0, b->out->n - 1, "output of the shared block",
+                        own * h * ty_dtype_bytes((enum ty_dtype)b->arch->dtype));
 }
 
 void ty_block_share(struct ty_block_maker *b)

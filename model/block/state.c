@@ -164,8 +164,8 @@ void ty_block_shift(struct ty_block_maker *b, uint32_t at, uint32_t n)
     const double h = b->shard.tokens * b->arch->hidden;
     ty_block_elementwise(b, op, TY_OPERATOR_CONVOLUTION, TY_ANY_KERNEL, h * (n + 4) / 2);
     ty_block_whole_weight(op, "shares of the token before", n * b->arch->hidden);
-    ty_block_keep(b, at, at, "tokens, those before them, and mixes of both",
-                  h * ty_dtype_bytes((enum ty_dtype)b->arch->dtype) * (n + 1));
+    ty_block_keep_input(b, at, 0, at, "tokens, those before them, and mixes of both",
+                        h * ty_dtype_bytes((enum ty_dtype)b->arch->dtype) * (n + 1));
 }
 
 static void state_in(struct ty_block_maker *b, const struct mixer *m)
@@ -283,9 +283,13 @@ void ty_block_state(struct ty_block_maker *b, enum ty_layer_block block)
     ty_block_keep(b, at - 1, at, "decays, keys and queries",
                   m.select > 0 ? token * (m.select + m.inner) : 0);
     ty_block_keep(b, at, at, "outputs of the scan", m.gates ? 0 : token * m.inner);
-    ty_block_keep_of(b, at, m.norm > 0 ? 1 : 0, at + 1, m.norm > 0 ? "scan, normed" : "gated",
-                     ty_block_kept_input(b, &b->out->op[at + 1], TY_TARGET_OUT, token / e * m.inner,
-                                         token / e * m.inner * ty_block_operand_bytes(b)));
+    ty_block_keep_input(b, at, m.norm > 0 ? 1 : 0, at + 1, m.norm > 0 ? "scan, normed" : "gated",
+                        ty_block_kept_input(b, &b->out->op[at + 1], TY_TARGET_OUT,
+                                            token / e * m.inner,
+                                            token / e * m.inner * ty_block_operand_bytes(b)));
+    const double selects = m.select > 0 ? m.inner + b->arch->state_rank : 0;
+    ty_block_need(b, TY_LIFE_WEIGHT, TY_PART_NONE, "inputs of inner matrices",
+                  b->out->op[first].frozen ? 0 : token * (m.low + selects));
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_STATE, "gradients in the scan",
                   token * (m.in + m.conv + 2 * m.inner));
     ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[first], "gradient of the state's matrix");

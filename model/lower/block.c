@@ -2,8 +2,9 @@
  *
  * Parts of units in their order, messages before and after, and what replicas say to each other in
  * between. */
-#include "model/issue/pass.h"
+#include <math.h>
 
+#include "model/issue/pass.h"
 #include "model/lower/offload.h"
 
 /* ---- collectives of replicas ----
@@ -415,15 +416,26 @@ static double all_units(const struct ty_lowering *l, const struct ty_vstage *v,
     return sum / l->shape.slices;
 }
 
-/* What a pass takes and gives back. What recomputation brings back a split backward needs until its
- * weight part has run; a whole one needs it layer by layer. */
+/* Those between the halves of a split backward. */
+static double all_waiting(const struct ty_lowering *l, const struct ty_vstage *v,
+                          const struct ty_tensors *tensors)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < v->n_units; i++) {
+        sum += ty_tensors_waiting(tensors, v->units[i].kind);
+    }
+    return sum / l->shape.slices;
+}
+
+/* What a pass takes and gives back. The first half of a split backward leaves what the second needs
+ * of what was kept, and gradients. What recomputation brings back is needed layer by layer. */
 static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     struct ty_block block = {.n_ops = 0};
     struct ty_tensors tensors;
     ty_memory_tensors(l->prices->units, &tensors);
     const double held = all_units(l, want->v, &tensors, TY_LIFE_KEPT);
-    const double again = all_units(l, want->v, &tensors, TY_LIFE_RECOMPUTED);
+    const double waits = all_waiting(l, want->v, &tensors);
     const uint32_t stages = ty_sched_stages(&l->shape);
     struct ty_memory_stage stage = {
         .arch = l->in->arch,
@@ -441,15 +453,17 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
         block.release_B = held;
         break;
     case TY_PHASE_DGRAD:
-        block.acquire_B = again;
+        block.acquire_B = fmax(waits - held, 0);
+        block.release_B = fmax(held - waits, 0);
         break;
     case TY_PHASE_WGRAD:
-        block.release_B = held + again;
+        block.release_B = waits;
         break;
     default:
         break;
     }
     block.transient_B = peak.bytes / l->shape.slices;
+    block.transient_B -= want->phase == TY_PHASE_DGRAD ? block.acquire_B : 0;
     block.transient_what = peak.kind == TY_PEAK_LOSS    ? "logits"
                            : peak.kind == TY_PEAK_LAYER ? "backward of a layer"
                                                         : NULL;

@@ -30,7 +30,7 @@ static void keep(const struct ty_block_maker *b, const struct ty_unit_op *op, do
 {
     const uint32_t at = (uint32_t)(op - b->out->op);
     const bool own = at == 0 || b->out->op[at - 1].weight == NULL;
-    ty_block_keep(b, at, at, "gathered input", own ? x - x / q : x);
+    ty_block_keep_input(b, at, 0, at, "gathered input", own ? x - x / q : x);
     ty_block_keep(b, at, at, "gathered weights", w);
 }
 

@@ -336,18 +336,30 @@ static int make_key(struct ty_plan_costs *costs, const struct ty_layout *layout,
 
 /* ---- what is held ---- */
 
-/* One entry for all tensors of a life in a kind of unit. */
+static double sum_of(const struct ty_tensors *tensors, const struct ty_tensor *like)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < tensors->n; i++) {
+        const struct ty_tensor *x = &tensors->item[i];
+        sum += x->unit == like->unit && x->life == like->life && x->weight == like->weight
+                   ? x->bytes
+                   : 0;
+    }
+    return sum;
+}
+
+/* One entry for all tensors in a kind of unit that are there at the same times. */
 static int add_tensors(struct ty_plan_costs *costs, const struct ty_units *units,
                        struct ty_plan_layer *layer)
 {
-    struct ty_tensor sum[TY_N_UNIT_KINDS * TY_N_LIVES];
+    struct ty_tensor sum[TY_N_UNIT_KINDS * TY_N_LIVES * 2];
     ty_memory_tensors(units, costs->tensors);
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        for (enum ty_tensor_life life = 0; life < TY_N_LIVES; life++) {
-            const double bytes = ty_tensors_sum(costs->tensors, k, life);
-            if (bytes > 0) {
-                sum[layer->n_tensors++] = (struct ty_tensor){"", k, life, bytes, 0};
-            }
+        for (uint32_t i = 0; i < 2 * TY_N_LIVES; i++) {
+            struct ty_tensor *all = &sum[layer->n_tensors];
+            *all = (struct ty_tensor){"", k, i % 2 == 1, (enum ty_tensor_life)(i / 2), 0, 0};
+            all->bytes = sum_of(costs->tensors, all);
+            layer->n_tensors += all->bytes > 0;
         }
     }
     layer->tensor = ty_arena_array(&costs->arena, struct ty_tensor, layer->n_tensors);
@@ -618,14 +630,14 @@ static void sum_tensors(struct ty_plan_costs *costs, const struct ty_plan_layer 
         const uint32_t n = type->count[k];
         if (n > 0) {
             stage->kept_B += n * ty_tensors_sum(tensors, k, TY_LIFE_KEPT);
-            stage->again_B += n * ty_tensors_sum(tensors, k, TY_LIFE_RECOMPUTED);
+            stage->waiting_B += n * ty_tensors_waiting(tensors, k);
         }
     }
     for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
         stage->brief_B[phase] = ty_memory_pass(tensors, &memory, (enum ty_phase)phase).bytes;
     }
     stage->split_B = ty_memory_split(tensors, type->count);
-    stage->in_bytes = is_whole(stage->kept_B) && is_whole(stage->again_B);
+    stage->in_bytes = is_whole(stage->kept_B) && is_whole(stage->waiting_B);
     for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
         stage->in_bytes = stage->in_bytes && is_whole(stage->brief_B[phase]);
     }

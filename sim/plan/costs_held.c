@@ -12,12 +12,12 @@
 /* A moment while they are gathered. */
 struct seen {
     struct seen *before; /* another one of the same kind of pass */
-    uint32_t held[];     /* [2 n_stages] kept, then again */
+    uint32_t held[];     /* [2 n_stages] kept, then waiting */
 };
 struct gathered {
     uint32_t n_stages, n;
     struct seen **last; /* [n_stages x phases]: of such a pass */
-    uint32_t *now;      /* [2 n_stages] what is held: kept, then again */
+    uint32_t *now;      /* [2 n_stages] what is held: kept, then waiting */
     struct ty_arena *scratch;
 };
 
@@ -82,7 +82,7 @@ static int finish(const struct gathered *all, int rc, struct ty_arena *arena,
                 (struct ty_plan_moment){.stage = (uint16_t)(i / TY_PLAN_PHASES),
                                         .phase = (uint8_t)(i % TY_PLAN_PHASES),
                                         .kept = held,
-                                        .again = held + n};
+                                        .waiting = held + n};
             held += 2 * (size_t)n;
         }
     }
@@ -90,18 +90,26 @@ static int finish(const struct gathered *all, int rc, struct ty_arena *arena,
     return 0;
 }
 
-/* Of passes of one kind in a row: forwards hold more and more, backwards less and less. */
+/* Of passes of one kind in a row: forwards hold more and more, backwards less and less, and first
+ * halves of split ones most at one end, for they put one thing in the place of another. */
 static int add_passes(struct gathered *all, uint32_t chunk, uint32_t phase, uint32_t n)
 {
-    uint32_t *kept = &all->now[chunk], *again = kept + all->n_stages;
+    const bool first = phase == TY_PHASE_DGRAD, whole = phase == TY_PHASE_BACKWARD;
+    uint32_t *kept = &all->now[chunk], *waiting = kept + all->n_stages;
     *kept += phase == TY_PHASE_FORWARD ? n : 0;
-    *again += phase == TY_PHASE_DGRAD ? n : 0;
-    const int rc = add_moment(all, chunk, phase);
+    int rc = add_moment(all, chunk, phase);
     /* A pass gives back what an earlier one kept. */
-    assert((phase != TY_PHASE_BACKWARD && phase != TY_PHASE_WGRAD) || *kept >= n);
-    assert(phase != TY_PHASE_WGRAD || *again >= n);
-    *kept -= phase == TY_PHASE_BACKWARD || phase == TY_PHASE_WGRAD ? n : 0;
-    *again -= phase == TY_PHASE_WGRAD ? n : 0;
+    assert((!first && !whole) || *kept >= n);
+    assert(phase != TY_PHASE_WGRAD || *waiting >= n);
+    if (first && n > 1) {
+        *kept -= n - 1;
+        *waiting += n - 1;
+        rc = rc < 0 ? rc : add_moment(all, chunk, phase);
+        n = 1;
+    }
+    *kept -= first || whole ? n : 0;
+    *waiting += first ? n : 0;
+    *waiting -= phase == TY_PHASE_WGRAD ? n : 0;
     return rc;
 }
 
@@ -161,7 +169,7 @@ static int join_stages(const struct ty_plan_held *held, const struct ty_plan_dea
         memset(all.now, 0, 2 * n * sizeof(*all.now));
         for (uint32_t c = 0; c < held->n_stages; c++) {
             all.now[kind_of[c]] += moment->kept[c];
-            all.now[n + kind_of[c]] += moment->again[c];
+            all.now[n + kind_of[c]] += moment->waiting[c];
         }
         rc = add_moment(&all, kind_of[moment->stage], moment->phase);
     }

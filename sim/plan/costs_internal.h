@@ -110,7 +110,8 @@ struct ty_plan_deal {
 #define TY_PLAN_PHASES      4u   /* forward, backward, its two parts */
 struct ty_plan_stage {
     struct ty_stage_params params;
-    double kept_B, again_B;         /* of a micro-batch: from forward to backward; brought back */
+    double kept_B, waiting_B;       /* of a micro-batch: from forward to backward; between the
+                                     * halves of a split one */
     double brief_B[TY_PLAN_PHASES]; /* while the pass runs */
     double split_B;                 /* the block that the allocator loses */
     bool in_bytes;                  /* all of these are whole numbers: their sums are exact */
@@ -175,7 +176,8 @@ int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *sc
 struct ty_plan_moment {
     uint16_t stage; /* index into those of struct ty_plan_held */
     uint8_t phase;
-    uint32_t *kept, *again; /* [n_stages]: passes whose tensors are held, and brought back */
+    uint32_t *kept, *waiting; /* [n_stages]: passes whose tensors are held, of split backwards
+                               * between their halves */
 };
 /* Of a rank, by its virtual stages, or by kinds of them. */
 struct ty_plan_held {

@@ -129,35 +129,22 @@ static void note_layers(struct problem *p, const struct ty_run *run, const doubl
         }
         kind->kept_B[mode] = ty_tensors_sum(&tensors, unit, TY_LIFE_KEPT);
         kind->again_B[mode] = ty_tensors_sum(&tensors, unit, TY_LIFE_RECOMPUTED);
+        kind->waiting_B[mode] = ty_tensors_waiting(&tensors, unit);
         kind->states_B = states_of(run, &units->kind[unit]);
     }
 }
 
 /* ---- stages ---- */
 
-/* Micro-batches, or slices of them, whose activations a virtual stage holds when pass `peak` of its
- * rank runs: as the forward pass kept them, and as recomputation brought them back. */
-struct held {
-    uint32_t kept, again;
-};
-
-static struct held count_held(const struct ty_run *run, uint32_t rank, uint32_t stage,
-                              const struct ty_pass *peak)
+static bool splits(const struct ty_run *run, uint32_t rank)
 {
-    const struct ty_program *program = &run->lowered.program;
-    const struct ty_pass *pass = ty_gang_passes(program, &program->gangs[rank]);
-    struct held held = {0, 0};
-    for (; pass <= peak; pass++) {
-        const bool ends = pass < peak && !pass->interrupted;
-        if (pass->stage != stage) {
-            continue;
-        }
-        held.kept += pass->phase == TY_PHASE_FORWARD && !pass->resumed;
-        held.kept -= ends && (pass->phase == TY_PHASE_BACKWARD || pass->phase == TY_PHASE_WGRAD);
-        held.again += pass->phase == TY_PHASE_DGRAD && !pass->interrupted;
-        held.again -= ends && pass->phase == TY_PHASE_WGRAD;
+    const struct ty_gang *gang = &run->lowered.program.gangs[rank];
+    const struct ty_pass *pass = ty_gang_passes(&run->lowered.program, gang);
+    uint32_t i = 0;
+    while (i < gang->n_passes && pass[i].phase != TY_PHASE_DGRAD) {
+        i++;
     }
-    return held;
+    return i < gang->n_passes;
 }
 
 /* Adds a virtual stage to its rank's stage of the problem. */
@@ -169,16 +156,18 @@ static void note_stage(struct problem *p, const struct ty_run *run, uint32_t s,
     const uint32_t last = c->layout.stages - 1, chunks = c->layout.stages / c->layout.pipeline;
     struct ty_deal_stage *stage = &p->stage[rank];
     assert(rank < c->layout.pipeline);
-    const struct held held = count_held(run, rank, s, bill->pass);
+    const struct ty_held held = ty_run_held(run, &run->lowered.program.gangs[rank], s, bill->pass);
     const struct ty_layers own = ty_layout_layers(&run->config->layout, &c->arch, last + 1, s);
     const double kept = (double)held.kept / slices; /* micro-batches */
+    const double waiting = (double)held.waiting / slices;
     for (uint32_t i = own.first; i < own.first + own.count; i++) {
         const struct ty_deal_kind *kind = &p->kind[p->layer[i]];
-        stage->room_B += kind->states_B + kept * kind->kept_B[0];
+        stage->room_B += kind->states_B + kept * kind->kept_B[0] + waiting * kind->waiting_B[0];
     }
     stage->seconds += seconds;
     stage->held += kept / chunks;
-    stage->again += (double)held.again / slices / chunks;
+    stage->waiting += waiting / chunks;
+    stage->turns = splits(run, rank) ? 1.0 / slices / chunks : 0;
     stage->least += s > 0 && s < last;
 }
 

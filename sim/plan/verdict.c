@@ -28,7 +28,7 @@ static double activations(const struct bill *b, const struct ty_plan_held *held,
         double bytes = stage[held->stage[moment->stage]]->brief_B[moment->phase];
         for (uint32_t c = 0; c < held->n_stages; c++) {
             const struct ty_plan_stage *s = stage[held->stage[c]];
-            bytes += moment->kept[c] * s->kept_B + moment->again[c] * s->again_B;
+            bytes += moment->kept[c] * s->kept_B + moment->waiting[c] * s->waiting_B;
         }
         most = ty_plan_larger(most, bytes);
     }

@@ -223,9 +223,9 @@ static const char *copies(const struct ty_bill *bill, const struct ty_bill_part 
         (void)snprintf(in, sizeof(in), "%s in each of ",
                        ty_words_bytes(part->each_B, each, sizeof(each)));
     }
-    if (!ty_unit_is_layer(part->unit) || part->copies % per != 0) {
+    if (!ty_unit_is_layer(part->unit) || part->copies % per != 0 || !part->all) {
         (void)snprintf(buf, size, "%s%u %s", in, (unsigned)part->copies,
-                       part->copies == per ? piece : "places");
+                       part->copies == per && part->all ? piece : "places");
     } else {
         (void)snprintf(buf, size, "%s%u layer%s x %u %s", in, (unsigned)layers,
                        layers == 1 ? "" : "s", (unsigned)per, piece);

@@ -30,9 +30,9 @@ static void add_item(struct ty_bill *bill, const char *what, double bytes, enum 
 
 /* ---- what is held ---- */
 
-/* Units whose tensors are held: of forwards, and brought back by a split backward. */
+/* Units whose tensors are held: of forwards, and between the halves of a split backward. */
 struct held {
-    uint32_t kept[TY_N_UNIT_KINDS], again[TY_N_UNIT_KINDS];
+    uint32_t kept[TY_N_UNIT_KINDS], waiting[TY_N_UNIT_KINDS];
 };
 
 struct stages {
@@ -60,24 +60,30 @@ static struct ty_memory_stage units_of(const struct stages *s, const struct ty_p
     return stage;
 }
 
-/* The last layer of a kind in a virtual stage; 0: it has none. */
-static uint32_t last_layer(const struct stages *s, const struct ty_pass *pass,
-                           enum ty_unit_kind kind)
+/* The layer of a virtual stage that runs backward at a moment: of a whole backward the last of its
+ * kind, of a split one the last that is not done with. 0: it has none. */
+static uint32_t layer_of(const struct ty_memory_stage *stage, const struct ty_memory_peak *peak)
 {
-    const struct ty_config *c = s->config;
-    const struct ty_layers layers = ty_layout_layers(&c->layout, &c->arch, s->n, pass->stage);
-    uint32_t n = layers.count;
-    while (n > 0 && ty_layer_kind(&c->arch, &layers, n - 1) != kind) {
-        n--;
+    const struct ty_layers *layers = &stage->layers;
+    uint32_t n = layers->count, left = stage->count[peak->layer] - peak->done[peak->layer], own = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        own += ty_layer_kind(stage->arch, layers, i) == peak->layer;
     }
-    return n > 0 ? layers.first + n - 1 : 0;
+    for (; n > 0; n--) {
+        const bool is = ty_layer_kind(stage->arch, layers, n - 1) == peak->layer;
+        if (is && own <= left) {
+            break;
+        }
+        own -= is;
+    }
+    return n > 0 ? layers->first + n - 1 : 0;
 }
 
 /* Counts what is held when pass number `peak` of the gang runs. */
 static struct held count_held(const struct ty_run *run, const struct stages *s,
                               const struct ty_gang *gang, uint32_t peak)
 {
-    struct held held = {.again = {0}};
+    struct held held = {.waiting = {0}};
     for (uint32_t i = 0; i <= peak; i++) {
         const struct ty_pass *pass = &ty_gang_passes(&run->lowered.program, gang)[i];
         const struct ty_memory_stage stage = units_of(s, pass);
@@ -85,13 +91,13 @@ static struct held count_held(const struct ty_run *run, const struct stages *s,
         for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
             if (pass->phase == TY_PHASE_FORWARD) {
                 held.kept[k] += pass->resumed ? 0 : count[k];
-            } else if (pass->interrupted) {
-                continue; /* its last piece gives back */
-            } else if (pass->phase == TY_PHASE_DGRAD) {
-                held.again[k] += count[k];
-            } else if (pass->phase != TY_PHASE_STEP && i < peak) {
+            } else if (pass->interrupted || i == peak || pass->phase == TY_PHASE_STEP) {
+                continue; /* its last piece gives back, at its end */
+            } else if (pass->phase == TY_PHASE_WGRAD) {
+                held.waiting[k] -= count[k];
+            } else {
                 held.kept[k] -= count[k];
-                held.again[k] -= pass->phase == TY_PHASE_WGRAD ? count[k] : 0;
+                held.waiting[k] += pass->phase == TY_PHASE_DGRAD ? count[k] : 0;
             }
         }
     }
@@ -103,16 +109,19 @@ static uint32_t copies_of(const struct ty_tensor *x, const struct held *held,
                           const struct ty_bill *bill, bool *transient)
 {
     const bool layer = bill->kind == TY_PEAK_LAYER && x->unit == bill->layer;
+    const uint32_t waiting = ty_tensor_waits(x) ? held->waiting[x->unit] : 0;
     *transient = false;
     switch (x->life) {
     case TY_LIFE_KEPT:
-        return held->kept[x->unit];
+        return held->kept[x->unit] + waiting;
     case TY_LIFE_RECOMPUTED:
-        *transient = bill->pass->phase == TY_PHASE_BACKWARD;
-        return *transient ? layer : held->again[x->unit];
+        *transient = waiting == 0;
+        return waiting + layer;
+    case TY_LIFE_WEIGHT:
+        return waiting;
     case TY_LIFE_BACKWARD:
         *transient = true;
-        return layer;
+        return layer && ty_tensor_is_in(x, (enum ty_phase)bill->pass->phase);
     case TY_LIFE_BUFFERED:
         *transient = true;
         return bill->head ? bill->kind == TY_PEAK_LOSS ? 1 : 2 : 0; /* its own, too */
@@ -123,7 +132,8 @@ static uint32_t copies_of(const struct ty_tensor *x, const struct held *held,
     case TY_LIFE_LOSS_BACKWARD:
         *transient = true; /* one head after the other */
         return bill->kind == TY_PEAK_LOSS && x->unit == TY_UNIT_HEAD &&
-               x->life == ty_memory_loss_life((enum ty_phase)bill->pass->phase);
+               x->life == ty_memory_loss_life((enum ty_phase)bill->pass->phase) &&
+               ty_tensor_is_in(x, (enum ty_phase)bill->pass->phase);
     }
     return 0;
 }
@@ -139,6 +149,15 @@ static void give_up(const struct ty_memory_stage *stage, enum ty_unit_kind layer
     done[TY_UNIT_MTP_HEAD] = stage->count[TY_UNIT_MTP_HEAD];
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         held->kept[k] -= done[k];
+    }
+}
+
+/* The same in the first half of a split backward: its second half will need some of it. */
+static void put_off(const struct ty_memory_peak *peak, struct held *held)
+{
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        held->kept[k] -= peak->done[k];
+        held->waiting[k] += peak->done[k];
     }
 }
 
@@ -160,6 +179,7 @@ static void add_part(struct ty_bill *bill, const struct ty_bill_part *part)
             ty_unit_is_layer(other->unit) && ty_unit_is_layer(part->unit)) {
             other->bytes += part->bytes;
             other->copies += part->copies;
+            other->all = other->all && part->all;
             other->each_B = other->each_B == part->each_B ? part->each_B : 0;
             return;
         }
@@ -175,6 +195,7 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
     struct ty_tensors tensors;
     struct held held = count_held(run, &s, gang, memory->peak_pass);
     double kept = 0, transient = 0;
+    uint32_t waiting = 0;
     ty_memory_tensors(run->lowered.stage[gang - run->lowered.program.gangs].units, &tensors);
     const struct ty_memory_stage stage = units_of(&s, bill->pass);
     const struct ty_memory_peak fullest =
@@ -182,24 +203,29 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
     bill->head = stage.head;
     bill->kind = fullest.kind;
     bill->layer = fullest.layer;
-    bill->layer_number = last_layer(&s, bill->pass, fullest.layer);
+    bill->layer_number = layer_of(&stage, &fullest);
     if (bill->kind == TY_PEAK_LAYER && bill->pass->phase == TY_PHASE_BACKWARD) {
         give_up(&stage, fullest.layer, &held);
     }
+    put_off(&fullest, &held);
     for (uint32_t i = 0; i < tensors.n; i++) {
         const struct ty_tensor *x = &tensors.item[i];
         struct ty_bill_part part = {.what = x->name, .unit = x->unit, .life = x->life};
         part.copies = copies_of(x, &held, bill, &part.transient);
+        part.all = part.copies == held.kept[x->unit] + held.waiting[x->unit];
         part.each_B = x->bytes / s.slices;
         part.bytes = part.each_B * part.copies;
         if (part.copies > 0) {
             *(part.transient ? &transient : &kept) += part.bytes;
+            waiting += held.waiting[x->unit];
             add_part(bill, &part);
         }
     }
     qsort(bill->part, bill->n_parts, sizeof(bill->part[0]), most_first);
     const enum ty_phase phase = (enum ty_phase)bill->pass->phase;
-    add_item(bill, "activations", kept, TY_BILL_HELD, "each from its forward to its backward");
+    add_item(bill, "activations", kept, TY_BILL_HELD,
+             waiting > 0 ? "each until the gradients that need it"
+                         : "each from its forward to its backward");
     add_item(bill, memory->transient_what != NULL ? memory->transient_what : "temporary", transient,
              TY_BILL_TRANSIENT,
              ty_tensor_life_words(bill->kind == TY_PEAK_LOSS ? ty_memory_loss_life(phase)
@@ -334,6 +360,23 @@ static bool is_released(const struct ty_pass *forward, const struct ty_pass *end
     return false;
 }
 
+struct ty_held ty_run_held(const struct ty_run *run, const struct ty_gang *gang, uint32_t stage,
+                           const struct ty_pass *peak)
+{
+    struct ty_held held = {0, 0};
+    const struct ty_pass *pass = ty_gang_passes(&run->lowered.program, gang);
+    for (; pass <= peak; pass++) {
+        const bool ends = pass < peak && !pass->interrupted, first = pass->phase == TY_PHASE_DGRAD;
+        if (pass->stage == stage) {
+            held.kept += pass->phase == TY_PHASE_FORWARD && !pass->resumed;
+            held.kept -= ends && (pass->phase == TY_PHASE_BACKWARD || first);
+            held.waiting += ends && first;
+            held.waiting -= ends && pass->phase == TY_PHASE_WGRAD;
+        }
+    }
+    return held;
+}
+
 const struct ty_pass *ty_run_held_since(const struct ty_run *run, uint32_t stage,
                                         const struct ty_bill *bill)
 {
@@ -352,6 +395,7 @@ const char *ty_tensor_life_words(enum ty_tensor_life life)
     static const char *const words[] = {
         [TY_LIFE_KEPT] = "from its forward to its backward",
         [TY_LIFE_RECOMPUTED] = "recomputed for its backward",
+        [TY_LIFE_WEIGHT] = "until its weight gradients",
         [TY_LIFE_BACKWARD] = "while its layer runs backward",
         [TY_LIFE_LOSS] = "while the loss runs",
         [TY_LIFE_LOSS_BACKWARD] = "while the loss runs backward",

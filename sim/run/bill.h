@@ -44,6 +44,7 @@ struct ty_bill_part {
     enum ty_unit_kind unit;
     enum ty_tensor_life life;
     bool transient; /* part of the item of what runs, else of the activations */
+    bool all;       /* every unit of every micro-batch held has it */
 };
 
 struct ty_bill {
@@ -59,11 +60,20 @@ struct ty_bill {
     enum ty_peak_kind kind;     /* and which part of it */
     bool head;                  /* the pass is of the stage with the head */
     enum ty_unit_kind layer;    /* of which kind it is */
-    uint32_t layer_number;      /* TY_PEAK_LAYER: the first of that kind to run backward, when
-                                 * nothing of the pass has been freed yet */
+    uint32_t layer_number;      /* TY_PEAK_LAYER: the one that runs backward; of a whole backward
+                                 * the first of that kind, when nothing has been freed yet */
 };
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out);
 double ty_run_peak_B(const struct ty_run *run, uint32_t stage); /* its total */
+
+/* Micro-batches, or slices of them, whose activations a virtual stage holds when pass `peak` of its
+ * rank runs: all that its forward has kept, and what waits for the second half of a split
+ * backward. */
+struct ty_held {
+    uint32_t kept, waiting;
+};
+struct ty_held ty_run_held(const struct ty_run *run, const struct ty_gang *gang, uint32_t stage,
+                           const struct ty_pass *peak);
 
 /* The forward pass whose activations have been held longest at the moment of a stage's bill. NULL:
  * none are. */

@@ -21,12 +21,13 @@
 
 #define TY_DEAL_MODES 4u /* ways to run again: the first is not to */
 
-/* A layer, by mode: seconds of a micro-batch forward and backward; bytes that it keeps of one, and
- * that come back while it runs again. */
+/* A layer, by mode: seconds of a micro-batch forward and backward; bytes that it keeps of one, that
+ * come back while it runs again, and that wait between the halves of a split backward. */
 struct ty_deal_kind {
     double seconds[TY_DEAL_MODES];
     double kept_B[TY_DEAL_MODES];
     double again_B[TY_DEAL_MODES];
+    double waiting_B[TY_DEAL_MODES];
     double states_B;
 };
 
@@ -34,7 +35,8 @@ struct ty_deal_stage {
     double seconds; /* of what it has next to layers */
     double room_B;  /* for layers */
     double held;    /* micro-batches that it keeps at its fullest moment, */
-    double again;   /* and for which what came back stays: of split backwards */
+    double waiting; /* between the halves of whose backward it is, */
+    double turns;   /* and that go from the one to the other, layer by layer; 0: none is split */
     double spare_B; /* that its fullest moment leaves to what comes back in another one */
     uint32_t least; /* layers */
 };

@@ -3,7 +3,8 @@
  * Layers that run again come first, and what the last ones keep is free again before the others
  * bring back theirs; where all do, room for what one of them brings back is needed as well. So a
  * stage of equal layers is looked at twice: with a last layer that does not run again, and without
- * that room, or with it. Unlike layers need it where any runs again.
+ * that room, or with it. Unlike layers need it where any runs again, and so do all where a split
+ * backward frees little before its second half.
  *
  * EQUAL LAYERS. n layers, each in one of M modes of (bytes b_k, seconds x_k): with two modes the
  * count is the least that fits. With more, the count c of the one that takes most seconds is tried
@@ -31,14 +32,21 @@ struct mode {
     uint32_t number;
 };
 
+/* Bytes of a layer in a mode. */
+static double bytes_of(const struct ty_deal_stage *stage, const struct ty_deal_kind *kind,
+                       uint32_t mode)
+{
+    const double kept = kind->kept_B[mode], waiting = kind->waiting_B[mode];
+    return stage->held * kept + stage->waiting * waiting + stage->turns * fmax(waiting - kept, 0);
+}
+
 /* Modes of a layer on a stage, most bytes first; none that another one beats in both. */
 static uint32_t modes_of(const struct ty_deal *d, const struct ty_deal_stage *stage,
                          const struct ty_deal_kind *kind, struct mode mode[TY_DEAL_MODES])
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < d->n_modes; k++) {
-        const struct mode one = {stage->held * kind->kept_B[k] + stage->again * kind->again_B[k],
-                                 kind->seconds[k], k};
+        const struct mode one = {bytes_of(stage, kind, k), kind->seconds[k], k};
         uint32_t at = n++;
         for (; at > 0 && mode[at - 1].seconds > one.seconds; at--) {
             mode[at] = mode[at - 1];
@@ -151,7 +159,7 @@ static double least_equal(const struct ty_deal *d, uint32_t s, uint32_t from, ui
     struct mode mode[TY_DEAL_MODES] = {{0, 0, 0}};
     uint32_t count[TY_DEAL_MODES] = {0};
     const uint32_t n_modes = modes_of(d, &d->stage[s], kind, mode);
-    const double kept = own ? d->stage[s].held * kind->kept_B[0] : 0;
+    const double kept = own ? bytes_of(&d->stage[s], kind, 0) : 0;
     const double sum = equal(mode, n_modes, n - own, room - kept, count, steps);
     *share = (struct ty_deal_share){.layers = n};
     for (uint32_t k = n_modes; k > 0; k--) {
@@ -165,13 +173,6 @@ static double least_equal(const struct ty_deal *d, uint32_t s, uint32_t from, ui
 
 /* ---- unlike layers ---- */
 
-/* Bytes of a layer in a mode. */
-static double bytes_of(const struct ty_deal *d, uint32_t s, uint32_t layer, uint32_t mode)
-{
-    const struct ty_deal_kind *kind = &d->kind[d->layer[layer]];
-    return d->stage[s].held * kind->kept_B[mode] + d->stage[s].again * kind->again_B[mode];
-}
-
 static double seconds_of(const struct ty_deal *d, uint32_t layer, uint32_t mode)
 {
     return d->kind[d->layer[layer]].seconds[mode];
@@ -184,12 +185,13 @@ static double few(const struct ty_deal *d, uint32_t s, uint32_t from, uint32_t t
 {
     double bytes = 0, seconds = 0;
     for (uint32_t i = from; i < to; i++) {
-        bytes += bytes_of(d, s, i, 0);
+        bytes += bytes_of(&d->stage[s], &d->kind[d->layer[i]], 0);
         seconds += seconds_of(d, i, 0);
     }
     for (*n = 0; bytes > room && *n < most; ++*n) {
         const uint32_t i = from + *n;
-        bytes += bytes_of(d, s, i, mode) - bytes_of(d, s, i, 0);
+        bytes += bytes_of(&d->stage[s], &d->kind[d->layer[i]], mode) -
+                 bytes_of(&d->stage[s], &d->kind[d->layer[i]], 0);
         seconds += seconds_of(d, i, mode) - seconds_of(d, i, 0);
     }
     *steps += to - from + *n;
@@ -211,7 +213,7 @@ static double least_unlike(const struct ty_deal *d, uint32_t s, uint32_t from, u
     for (uint32_t first = 1; first < d->n_modes; first++) {
         double bytes = 0, seconds = 0;
         for (uint32_t a = 1; a <= most; a++) {
-            bytes += bytes_of(d, s, from + a - 1, first);
+            bytes += bytes_of(&d->stage[s], &d->kind[d->layer[from + a - 1]], first);
             seconds += seconds_of(d, from + a - 1, first);
             for (uint32_t second = 1; second < d->n_modes; second++) {
                 const double sum =
@@ -239,12 +241,11 @@ static bool is_equal(const struct ty_deal *d, uint32_t from, uint32_t to)
     return d->n_kinds == 1 || i + 1 >= to;
 }
 
-/* Most that a layer of any kind brings back when it runs again. What a split backward brings back
- * stays until its second half has run, and is counted with what is kept. */
+/* Most that a layer of any kind brings back when it runs again. */
 static double most_again(const struct ty_deal *d, uint32_t s)
 {
     double most = 0;
-    for (uint32_t i = 0; i < d->n_kinds && d->stage[s].again <= 0; i++) {
+    for (uint32_t i = 0; i < d->n_kinds; i++) {
         for (uint32_t k = 1; k < d->n_modes; k++) {
             most = fmax(most, d->kind[i].again_B[k]);
         }
@@ -273,9 +274,12 @@ double ty_deal_least(const struct ty_deal *deal, uint32_t s, uint32_t from, uint
     struct ty_deal_share mixed = {.layers = 0}, all;
     double best = room >= 0 ? 0 : HUGE_VAL;
     if (from < to && is_equal(deal, from, to)) {
+        uint32_t none;
         const double other =
             least_equal(deal, s, from, to - from, false, room - brief, &all, steps);
-        best = least_equal(deal, s, from, to - from, true, room, &mixed, steps);
+        mixed.layers = to - from;
+        best = stage->turns > 0 ? few(deal, s, from, to, 0, 0, room, &none, steps)
+                                : least_equal(deal, s, from, to - from, true, room, &mixed, steps);
         mixed = other < best ? all : mixed;
         best = fmin(best, other);
     } else if (from < to) {

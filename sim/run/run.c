@@ -432,23 +432,6 @@ static uint32_t stage_of(const struct moment *at, uint32_t layer)
     return stage;
 }
 
-/* How often a virtual stage holds what its forward keeps, and what came back for its backward. */
-static void count_held(const struct moment *at, uint32_t stage, int *kept, int *again)
-{
-    const struct ty_pass *pass = ty_gang_passes(&at->run->lowered.program, at->gang);
-    *kept = *again = 0;
-    for (; pass <= at->bill->pass; pass++) {
-        const bool ends = pass < at->bill->pass && !pass->interrupted;
-        if (pass->stage != stage) {
-            continue;
-        }
-        *kept += pass->phase == TY_PHASE_FORWARD && !pass->resumed;
-        *kept -= ends && (pass->phase == TY_PHASE_BACKWARD || pass->phase == TY_PHASE_WGRAD);
-        *again += pass->phase == TY_PHASE_DGRAD && !pass->interrupted;
-        *again -= ends && pass->phase == TY_PHASE_WGRAD;
-    }
-}
-
 static struct layer layer_at(const struct moment *at, uint32_t number)
 {
     const struct ty_bill *bill = at->bill;
@@ -456,18 +439,19 @@ static struct layer layer_at(const struct moment *at, uint32_t number)
     const uint32_t stage = stage_of(at, number);
     const struct ty_layers layers = ty_layout_layers(&c->layout, &c->arch, at->stages, stage);
     const enum ty_unit_kind kind = ty_layer_kind(&c->arch, &layers, number - layers.first);
-    const bool whole = bill->pass->phase == TY_PHASE_BACKWARD;
-    const bool runs =
-        bill->pass->stage == stage && bill->kind == TY_PEAK_LAYER && bill->layer == kind;
+    const bool here = bill->pass->stage == stage;
+    const bool runs = here && bill->kind == TY_PEAK_LAYER && bill->layer == kind;
+    const bool behind = here && bill->pass->phase == TY_PHASE_DGRAD && number > bill->layer_number;
+    struct ty_held held = ty_run_held(at->run, at->gang, stage, bill->pass);
     struct layer out = {.held = 0};
-    int kept, again;
-    count_held(at, stage, &kept, &again);
+    held.kept -= behind;
+    held.waiting += behind;
     for (uint32_t i = 0; i < at->tensors.n; i++) {
         const struct ty_tensor *x = &at->tensors.item[i];
         const double bytes = x->unit == kind ? x->routed / at->slices : 0;
-        if (x->life == TY_LIFE_KEPT || (x->life == TY_LIFE_RECOMPUTED && !whole)) {
-            out.held += bytes * (x->life == TY_LIFE_KEPT ? kept : again);
-        } else if (runs) {
+        out.held += bytes * (x->life == TY_LIFE_KEPT ? held.kept : 0);
+        out.held += bytes * (ty_tensor_waits(x) ? held.waiting : 0);
+        if (x->life != TY_LIFE_KEPT && x->life != TY_LIFE_WEIGHT && runs) {
             *(x->bytes > x->routed ? &out.with_room : &out.brief) += bytes;
         }
     }

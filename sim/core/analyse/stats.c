@@ -164,7 +164,7 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
     for (uint32_t i = 0; i < gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
         const struct ty_block *block = &p->blocks[pass->block];
-        const bool input = pass->phase == TY_PHASE_DGRAD; /* may hold more, not another piece */
+        const bool input = pass->phase == TY_PHASE_DGRAD; /* more or less of the same piece */
         held += block->acquire_B;
         n_held += block->acquire_B > 0 && !input;
         if (fixed + held + block->transient_B > out->peak_B) {
@@ -177,7 +177,7 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
         }
         assert(out->peak_B >= fixed);
         held -= block->release_B;
-        n_held -= block->release_B > 0 && n_held > 0;
+        n_held -= block->release_B > 0 && !input && n_held > 0;
     }
 }
 

@@ -88,6 +88,15 @@ static double sum_of(const struct model_case *c, enum ty_unit_kind unit, enum ty
     return ty_tensors_sum(&tensors, unit, life);
 }
 
+static double waiting(const struct model_case *c, enum ty_unit_kind unit)
+{
+    struct ty_units units;
+    struct ty_tensors tensors;
+    ty_units_make(&units, &c->arch, &c->layout);
+    ty_memory_tensors(&units, &tensors);
+    return ty_tensors_waiting(&tensors, unit);
+}
+
 static double layer_s(const struct model_case *c, bool forward)
 {
     struct ty_units units;
@@ -220,6 +229,59 @@ TEST(llama_activations_follow_their_formula)
                                         "sequence_parallel: true}"),
                             T * 2 * h / t);
     }
+}
+
+/* Qi et al. 2024, table 1: beside the s b h (34 + 5 a s / h) bytes that a layer keeps 32 s b h are
+ * there between input and weight gradients: inputs of products 14, gradients of what they give 18.
+ * Of t tensor ranks each has a share of all but the inputs of column-parallel products (4), and
+ * the gradients of row-parallel ones (4), which sequence parallelism gathers once; input shards it
+ * gathers again. What runs again changes nothing. Llama: qkv and up are narrower and wider. */
+TEST(weight_gradients_need_inputs_and_gradients_of_results)
+{
+    const double T = 2048, h = 6144, t = 8, d = 128, f = 28672, w = 8192;
+    const double llama = 2 * T * (2 * w + w + f) + 2 * T * ((64 + 2 * 8) * d + w + 2 * f + w);
+    const struct {
+        const char *preset, *attention, *layout;
+        double bytes;
+    } rows[] = {
+        {"megatron-22b", "fused-softmax", "global_batch: 8", 32 * T * h},
+        {"megatron-22b", "unfused", "{global_batch: 8, recompute: full}", 32 * T * h},
+        {"megatron-22b", "flash2", "{global_batch: 8, recompute: [norm, core_attn, ffn]}",
+         32 * T * h},
+        {"megatron-22b", "flash2", "{tensor: 8, global_batch: 8}", (8 + 24 / t) * T * h},
+        {"megatron-22b", "flash2", "{tensor: 8, global_batch: 8, sequence_parallel: true}",
+         (4 + 28 / t) * T * h},
+        {"megatron-22b", "flash2", "{context: 2, data: 4, global_batch: 8}", 16 * T * h},
+        {"llama2-70b", "flash2", "global_batch: 8", llama},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        char model[64];
+        (void)snprintf(model, sizeof(model), "{sequence: 2048, attention: %s}", rows[i].attention);
+        model_case(&c, 1, rows[i].preset, model, rows[i].layout);
+        ck_assert_double_eq(waiting(&c, TY_UNIT_LAYER), rows[i].bytes);
+        ck_assert_double_eq(waiting(&c, TY_UNIT_HEAD),
+                            2 * T / c.layout.context *
+                                (c.arch.hidden / (c.layout.sequence_parallel ? t : 1) +
+                                 (double)c.arch.vocabulary / c.layout.tensor));
+    }
+}
+
+/* Of experts, rows: their inputs, what is between the products, and gradients of both results; a
+ * product that is worked out in the backward is there from then on. Of frozen weights nothing. */
+TEST(weight_gradients_of_experts_need_rows)
+{
+    struct model_case c;
+    const double T = 2048, h = 4096, f = 14336, rows = 2 * T;
+    model_case(&c, 1, "mixtral-8x7b", "sequence: 2048", "{expert: 8, global_batch: 8}");
+    const double rest = 2 * T * (2 * h + (32 + 2 * 8) * 128 + h) + 2 * T * (h + 8);
+    ck_assert_double_eq(waiting(&c, TY_UNIT_LAYER), rest + 2 * rows * (h + f + 2 * f + h));
+    c.layout.framework.keep_product = false;
+    ck_assert_double_eq(waiting(&c, TY_UNIT_LAYER), rest + 2 * rows * (h + f + 2 * f + h));
+    model_case(&c, 1, "llama-7b", "{sequence: 2048, frozen: [attention, mlp]}",
+               "{global_batch: 8}");
+    ck_assert_double_eq(waiting(&c, TY_UNIT_LAYER), 0);
+    ck_assert_double_eq(waiting(&c, TY_UNIT_HEAD), 2 * T * (h + 32000));
 }
 
 TEST(what_is_recomputed_and_what_is_kept_make_the_whole)

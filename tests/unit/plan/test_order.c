@@ -54,7 +54,8 @@ static uint32_t chunk_of(const struct looked *l, const struct ty_plan_rank *rank
     return chunk;
 }
 
-/* What a pass of a stage keeps, brings back, and needs while it runs: whole numbers. */
+/* What a pass of a stage keeps, leaves between the halves of a backward, and needs while it runs:
+ * whole numbers. */
 static double weight(uint32_t what, uint32_t chunk, uint32_t trial)
 {
     return (double)(ty_hash4(7, what, chunk, trial) % 1000);
@@ -67,11 +68,11 @@ static double fullest_of_slots(const struct looked *l, uint32_t r, const uint32_
     double held = 0, most = 0;
     for (uint32_t i = 0; i < slots->n; i++) {
         const uint32_t c = chunk[i], phase = slots->slot[i].phase;
-        const double kept = weight(10, c, trial), again = weight(11, c, trial);
-        held += phase == TY_PHASE_FORWARD ? kept : phase == TY_PHASE_DGRAD ? again : 0;
+        const double kept = weight(10, c, trial), waiting = weight(11, c, trial);
+        held += phase == TY_PHASE_FORWARD ? kept : 0;
         most = ty_plan_larger(most, held + weight(phase, c, trial));
-        held -= phase == TY_PHASE_BACKWARD || phase == TY_PHASE_WGRAD ? kept : 0;
-        held -= phase == TY_PHASE_WGRAD ? again : 0;
+        held -= phase == TY_PHASE_BACKWARD || phase == TY_PHASE_DGRAD ? kept : 0;
+        held += phase == TY_PHASE_DGRAD ? waiting : phase == TY_PHASE_WGRAD ? -waiting : 0;
     }
     ck_assert_double_eq(held, 0);
     return most;
@@ -84,7 +85,8 @@ static double fullest_of_moments(const struct ty_plan_held *held, uint32_t trial
         const struct ty_plan_moment *moment = &held->moment[i];
         double sum = weight(moment->phase, moment->stage, trial);
         for (uint32_t c = 0; c < held->n_stages; c++) {
-            sum += moment->kept[c] * weight(10, c, trial) + moment->again[c] * weight(11, c, trial);
+            sum +=
+                moment->kept[c] * weight(10, c, trial) + moment->waiting[c] * weight(11, c, trial);
         }
         most = ty_plan_larger(most, sum);
     }

@@ -110,6 +110,32 @@ TEST(tensors_add_up_to_what_the_passes_hold)
     }
 }
 
+/* ZB-1P, stage 3 of 4, while a forward runs: one micro-batch is before its input gradients and
+ * holds all. Three are before their weight gradients and hold inputs of products and gradients of
+ * what these give: qkv 3 h, proj h, gate and up 2 f, down h. */
+TEST(a_split_backward_gives_back_what_its_second_half_does_not_need)
+{
+    struct quick_run q = quick_run(small, NULL, SETS("schedule.name=zb-1p"));
+    const double tokens = 2048, h = 4096, f = 11008, vocabulary = 32000;
+    struct ty_bill bill;
+    ty_run_bill(q.run, 3, &bill);
+    ck_assert_int_eq(bill.pass->phase, TY_PHASE_FORWARD);
+    ck_assert_uint_eq(bill.held, 4);
+    ck_assert_double_eq(part_B(&bill, "q, k, v"), 8 * tokens * 3 * 2 * h);
+    ck_assert_double_eq(part_B(&bill, "MLP gate"), 8 * tokens * 2 * f);
+    ck_assert_double_eq(part_B(&bill, "layer inputs"), 8 * tokens * 2 * h);
+    ck_assert_double_eq(part_B(&bill, "MLP gated output"), 4 * 8 * tokens * 2 * f);
+    ck_assert_double_eq(part_B(&bill, "inputs of q, k, v"), 4 * 8 * tokens * 2 * h);
+    ck_assert_double_eq(part_B(&bill, "attention output"), 4 * 8 * tokens * 2 * h);
+    ck_assert_double_eq(part_B(&bill, "gradients of results"),
+                        3 * 8 * tokens * 2 * (5 * h + 2 * f));
+    ck_assert_double_eq(part_B(&bill, "gradients of the head's results"),
+                        3 * tokens * 2 * vocabulary);
+    ck_assert_double_eq(part_B(&bill, "probabilities of the loss, 32 bit"),
+                        tokens * 4 * vocabulary);
+    quick_run_free(&q);
+}
+
 /* 1F1B, stage 0 of 4: four micro-batches of eight layers. */
 TEST(a_tensor_is_held_in_every_layer_of_every_micro_batch)
 {

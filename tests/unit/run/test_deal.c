@@ -43,6 +43,7 @@ static void draw_problem(struct problem *p, uint32_t layers, uint32_t kinds, uin
             kind->seconds[m] = kind->seconds[0] * (1 + 0.5 * draw());
             kind->kept_B[m] = kind->kept_B[0] * draw();
             kind->again_B[m] = kind->kept_B[0] - kind->kept_B[m];
+            kind->waiting_B[m] = kind->kept_B[0] * draw();
         }
     }
     for (uint32_t i = 0; i < layers; i++) {
@@ -50,10 +51,12 @@ static void draw_problem(struct problem *p, uint32_t layers, uint32_t kinds, uin
         all += p->kind[p->layer[i]].states_B + 2 * p->kind[p->layer[i]].kept_B[0];
     }
     for (uint32_t s = 0; s < stages; s++) {
+        const bool splits = draw() < 0.4;
         p->stage[s] = (struct ty_deal_stage){.seconds = 2 * draw() * draw(),
                                              .room_B = all / stages * (tight + draw()),
                                              .held = stages - s,
-                                             .again = draw() < 0.2 ? 1 : 0,
+                                             .waiting = splits && draw() < 0.5 ? 1 : 0,
+                                             .turns = splits ? 0.5 : 0,
                                              .spare_B = draw() < 0.3 ? draw() : 0,
                                              .least = s > 0 && s + 1 < stages};
     }
@@ -79,17 +82,19 @@ static double stage_with(const struct ty_deal *d, uint32_t s, uint32_t from, uin
     for (uint32_t i = from; i < to; i++) {
         const struct ty_deal_kind *kind = &d->kind[d->layer[i]];
         const uint32_t m = mode[i - from];
-        bytes += kind->states_B + stage->held * kind->kept_B[m] + stage->again * kind->again_B[m];
+        bytes += kind->states_B + stage->held * kind->kept_B[m] +
+                 stage->waiting * kind->waiting_B[m] +
+                 stage->turns * fmax(0, kind->waiting_B[m] - kind->kept_B[m]);
         seconds += kind->seconds[m];
         again = again || m > 0;
         alike = alike && d->layer[i] == d->layer[from];
     }
-    for (uint32_t k = 0; k < d->n_kinds && stage->again <= 0; k++) {
+    for (uint32_t k = 0; k < d->n_kinds; k++) {
         for (uint32_t m = 1; m < d->n_modes; m++) {
             brief = fmax(brief, d->kind[k].again_B[m]);
         }
     }
-    const bool freed = alike && to > from && mode[to - from - 1] == 0;
+    const bool freed = alike && to > from && mode[to - from - 1] == 0 && stage->turns <= 0;
     bytes += again && !freed ? fmax(0, brief - stage->spare_B) : 0;
     return bytes <= stage->room_B + 1e-12 ? seconds : HUGE_VAL;
 }
