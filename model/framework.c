@@ -281,6 +281,9 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(regather_inputs, "true",
          "layout.sequence_parallel: whether the gathered input of a column-parallel GEMM is freed "
          "after it and gathered again for the weight gradient; false: kept"),
+    FLAG(retain_graph, "false",
+         "whether all that a split backward pass keeps stays until its weight gradients; false: "
+         "inputs of GEMMs and gradients of their results do"),
     FLAG(fused_rotary, "true",
          "whether the rotary embedding is one kernel; false: framework operators"),
     FLAG(fused_merge, "true",

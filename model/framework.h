@@ -148,6 +148,7 @@ struct ty_framework {
     int allocator;         /* enum ty_allocator */
     bool recompute_head;   /* full recomputation repeats the head's product, too */
     bool regather_inputs;  /* sequence parallelism: a whole input is gathered again, not kept */
+    bool retain_graph;     /* all that a split backward kept stays for its second half */
     double layer_floor;    /* s of host time to launch one layer's forward; 0: none */
     double expert_floor;   /* of a layer with experts, in such floors; 0: as it has more launches */
     double attention_sync; /* s the GPU waits for its host in the attention of every layer */

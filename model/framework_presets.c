@@ -135,12 +135,15 @@ static const char aleph_alpha_scaling[] =
 /* Next to the next unit's backward; set_requires_gradient_sync and no_sync are opt-in; FULL_SHARD.
  * Under torch.distributed.pipelining a stage is gathered once a step, its gradients are added up
  * whole, and the last backward is over when they are reduced (_PipelineStageBase,
- * backward_maybe_with_nosync; torchtitan's fsdp_reshard_after_forward: default). */
+ * backward_maybe_with_nosync; torchtitan's fsdp_reshard_after_forward: default). Weight gradients
+ * of a split backward start inside the graph, of which only the loss is gone by then
+ * (_backward.py). */
 #define FSDP_IN_PIPELINES                                                                          \
     "overlap_grad_reduce: no-pipeline # post_backward is called when the last backward is over\n"  \
     "sync_every: no-pipeline          # set_requires_gradient_sync(False) but for the last\n"      \
     "reshard_after_forward: no-pipeline   # torchtitan: never with pipelines, else always\n"       \
-    "reshard_after_backward: no-pipeline  # set_reshard_after_backward(False) but for the last\n"
+    "reshard_after_backward: no-pipeline  # set_reshard_after_backward(False) but for the last\n"  \
+    "retain_graph: true               # stage_backward_input: autograd.grad(retain_graph=True)\n"
 
 static const char nanotron[] =
     "preset: nanotron\n"

@@ -465,6 +465,12 @@ static void transform(struct ty_block_maker *b, const struct ty_parallel *const 
         compress(b);
     }
     ty_block_hold_gradients(b);
+    for (uint32_t i = 0; i < unit->n_saved && b->layout->framework.retain_graph; i++) {
+        struct ty_saved *x = &unit->saved[i];
+        const bool held = x->life == TY_LIFE_KEPT || x->life == TY_LIFE_RECOMPUTED;
+        const bool loss = ty_unit_is_head(b->kind) && x->made != TY_INPUT;
+        x->weight = x->weight || (held && !loss);
+    }
 }
 
 /* Kinds of layers are numbered by mode, then by what differs in the model: modes are in the

@@ -267,6 +267,24 @@ TEST(weight_gradients_need_inputs_and_gradients_of_results)
     }
 }
 
+/* With the graph of the first half all that it read stays, but for the loss, beside gradients. */
+TEST(a_graph_that_is_retained_keeps_what_it_read)
+{
+    struct model_case c;
+    const double T = 2048, h = 4096, f = 11008, V = 32000;
+    model_case(&c, 1, "llama-7b", "sequence: 2048", "global_batch: 8");
+    const double gradients = 2 * T * (5 * h + 2 * f);
+    c.layout.framework.retain_graph = true;
+    ck_assert_double_eq(waiting(&c, TY_UNIT_LAYER),
+                        sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT) + gradients);
+    ck_assert_double_eq(waiting(&c, TY_UNIT_HEAD), 2 * T * (2 * h + V));
+    model_case(&c, 1, "llama-7b", "sequence: 2048", "{global_batch: 8, recompute: full}");
+    c.layout.framework.retain_graph = true;
+    ck_assert_double_eq(waiting(&c, TY_UNIT_LAYER),
+                        sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT) +
+                            sum_of(&c, TY_UNIT_LAYER, TY_LIFE_RECOMPUTED) + gradients);
+}
+
 /* Of experts, rows: their inputs, what is between the products, and gradients of both results; a
  * product that is worked out in the backward is there from then on. Of frozen weights nothing. */
 TEST(weight_gradients_of_experts_need_rows)
