@@ -255,8 +255,10 @@ const struct ty_field ty_cluster_fields[] = {
     VALUE(nvlink_overlap_slowdown, nvlink.overlap_slowdown, RATIO, 0, 0.9, "18 %",
           "share of its speed that computation loses while a collective inside the node runs "
           "beside it (mean of arXiv 2507.03114: 18.9 %)"),
-    VALUE(net_overlap_slowdown, net.overlap_slowdown, RATIO, 0, 0.9, "10 %",
-          "the same beside a collective between nodes (guess: fewer channels)"),
+    VALUE(
+        net_overlap_slowdown, net.overlap_slowdown, RATIO, 0, 0.9, "15 %",
+        "the same beside a collective between nodes (16 of 108 SMs for 8 NICs: NVIDIA/nccl, issue "
+        "689)"),
     SHARE(exchange_efficiency, collectives.exchange_efficiency, "0.9",
           "rate of a dispatch or combine with one copy a node, over that of an all-to-all between "
           "nodes (43 of 48 GB/s a NIC: DeepEP on H800, HybridEP on H100)"),

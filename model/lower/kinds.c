@@ -125,14 +125,21 @@ struct comm {
     const struct ty_collective *collective; /* NULL: a message */
 };
 
+/* Of a message between nodes: NCCL_NCHANNELS_PER_NET_PEER (NVIDIA/nccl, issue 1424), an SM each. */
+#define MESSAGE_SMS 2.0
+
 /* What computation during a collective loses. */
 static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind,
                     const struct ty_collective *c)
 {
+    const bool between = kind->net_B > 0;
     if (c != NULL && c->what.exchange != NULL) {
-        return ty_exchange_slows(cluster, c->what.exchange, kind->net_B > 0);
+        return ty_exchange_slows(cluster, c->what.exchange, between);
     }
-    return kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
+    if (between && c != NULL && c->what.coll == TY_COLL_SEND_RECV) {
+        return fmin(cluster->net.overlap_slowdown, MESSAGE_SMS / cluster->gpu.sms);
+    }
+    return between ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
 }
 
 /* What members take with the links to themselves. */

@@ -76,6 +76,19 @@ TEST(the_loss_is_bounded_by_the_time_of_the_collectives)
     }
 }
 
+/* NCCL sends it with two SMs, whatever a collective takes; never more than that. */
+TEST(a_message_between_nodes_takes_two_sms)
+{
+    static const char ring[] = "context: 16, data: 1, context_method: ring";
+    static const char last[] = "framework.overlap_grad_reduce=false";
+    const double alone = measure(ring, last, none[1]).compute;
+    const double two = measure(ring, last, "cluster.net_overlap_slowdown=20 %").compute;
+    const double less = measure(ring, last, "cluster.net_overlap_slowdown=1 %").compute;
+    ck_assert_double_eq(two, measure(ring, last, "cluster.net_overlap_slowdown=50 %").compute);
+    ck_assert_double_lt(less, two);
+    ck_assert_double_lt(alone, less);
+}
+
 TEST(both_executors_see_the_same_slow_down)
 {
     struct quick_run a = quick_run("cluster: {preset: dgx-h100, nodes: 2}\n"
