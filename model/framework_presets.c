@@ -191,8 +191,8 @@ static const char fsdp[] =
     "gather_unit: module              # code: partitioned_param_coordinator.py\n"                  \
     "gather_live: 1e9                 # code: stage3_max_live_parameters\n"                        \
     "gather_persistent: 1e5           # code: stage3_param_persistence_threshold\n"                \
-    "unaligned_gather: 3.5            # horovod pull 3727: 2 and 7 ms, 6.3 MB a rank in 16 bit;\n" \
-    "#                                  guess 40 %; code: _aligned_size counts elements\n"         \
+    "unaligned_gather: 3.5            # guess 40 %: 2 and 7 ms, 6.3 MB a rank, 16 bit; horovod\n"  \
+    "#                                  pull 3727; code: _aligned_size counts elements\n"          \
     "fused_qkv: true                  # guess: models differ\n"                                    \
     "fused_gate: false                # gate and up are modules\n"                                 \
     "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"           \
