@@ -542,7 +542,8 @@ struct ty_schedule_options {
     const char *text; /* a schedule file itself; `name` is then its name in messages; NULL */
     uint32_t pipeline, micro_batches;
     uint32_t chunks;    /* virtual stages per rank; 0: as many as the schedule needs */
-    uint32_t group;     /* micro-batch group of interleaved schedules; 0: pipeline */
+    uint32_t group;     /* micro-batch group of interleaved schedules; of zb-1p most that wait for
+                         * weight gradients; 0: pipeline */
     uint32_t slices;    /* of a sequence; 0: as many as the schedule needs */
     const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage; NULL: these */
     const char *stages; /* "1,1,1.5,1": factors of each virtual stage's durations; NULL: 1 */

@@ -48,7 +48,8 @@ const struct ty_field ty_sched_fields[] = {
          "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs, 2 where "
          "it takes any number"),
     AUTO(group, 65535,
-         "interleaved: micro-batches that go through a chunk together; auto: pipeline ranks"),
+         "interleaved: micro-batches that go through a chunk together; zb-1p: most of a rank that "
+         "wait for weight gradients; auto: pipeline ranks"),
     AUTO(slices, 255,
          "slices of each sequence, for schedules that pipeline within a sequence; auto: what the "
          "schedule needs"),

@@ -41,7 +41,8 @@ struct ty_sched_shape {
     uint32_t p;      /* pipeline ranks */
     uint32_t m;      /* micro-batches */
     uint32_t v;      /* virtual stages (model chunks) per rank */
-    uint32_t group;  /* interleaved: micro-batches that go through a chunk together; 0: p */
+    uint32_t group;  /* interleaved: micro-batches that go through a chunk together; zb-1p: that
+                      * wait for weight gradients at most; 0: p */
     uint32_t slices; /* slices of a sequence; 1: whole sequences */
 };
 
@@ -142,7 +143,7 @@ struct ty_sched {
     const char *reduced;  /* the schedule that one chunk, or one slice, makes of it; NULL: none */
     bool whole_chunks; /* runs a chunk's passes in one go: its weights are gathered once before and
                         * its gradients reduced once after, whatever the ZeRO stage */
-    bool grouped;      /* groups of micro-batches go through a chunk together; others have none */
+    bool grouped;      /* it heeds shape.group */
     enum ty_sched_pairs pairs;
     bool sliced;       /* works on slices of a sequence; others refuse more than one */
     bool asynchronous; /* no flush: weights are updated while micro-batches are in flight, ... */

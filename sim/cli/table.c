@@ -298,7 +298,7 @@ const struct cli_option_row cli_option_rows[] = {
     {"chunks", 'v', CLI_VALUE, AT(chunks), BIT(schedule), "V", CLI_TAKES_TEXT, NULL,
      "virtual stages per rank"},
     {"group", 0, CLI_VALUE, AT(group), BIT(schedule), "G", CLI_TAKES_TEXT, NULL,
-     "micro-batch group of interleaved schedules"},
+     "micro-batch group of interleaved schedules; zb-1p: most that wait for W"},
     {"slices", 0, CLI_VALUE, AT(slices), BIT(schedule), "Q", CLI_TAKES_TEXT, NULL,
      "slices of a sequence (seq1f1b)"},
     {"times", 0, CLI_VALUE, AT(times), BIT(schedule), "F=1,B=2,C=0", CLI_TAKES_TEXT, NULL,

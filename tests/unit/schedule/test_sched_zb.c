@@ -121,6 +121,29 @@ TEST(v_min_over_two_ranks_loses_no_more_than_the_skew)
     play_end(&p);
 }
 
+/* In groups of g no rank of ZB-1P has more than g micro-batches between I and W; smaller groups
+ * hold less and take longer, and one of all ranks is none. */
+TEST(a_group_limits_the_weight_gradients_that_wait)
+{
+    const struct play_times times = play_even(1, 1, 1, 0);
+    struct ty_sched_shape shape = {8, 32, 1, 0, 1};
+    struct play p = played("zb-1p", &shape, &times);
+    uint64_t before = p.makespan;
+    play_end(&p);
+    for (shape.group = 8; shape.group > 0; shape.group--) {
+        p = played("zb-1p", &shape, &times);
+        ck_assert(shape.group < 8 ? p.makespan >= before : p.makespan == before);
+        before = p.makespan;
+        for (uint32_t r = 0; r < shape.p; r++) {
+            const uint32_t late = r < shape.group ? r : shape.group - 1;
+            ck_assert_uint_eq(ty_slots_peak(&p.slots.rank[r], TY_PHASE_DGRAD), shape.p - r);
+            ck_assert_uint_eq(ty_slots_peak(&p.slots.rank[r], TY_PHASE_WGRAD), shape.p - r + late);
+        }
+        play_end(&p);
+    }
+    ck_assert_uint_eq(before, 32 * 3 + 7 * 2); /* F and I of the ranks behind */
+}
+
 /* ---- ZB-1P and its interleaved form: closed forms for any times ---- */
 
 static uint64_t zb_makespan(const struct ty_sched_shape *shape, const struct play_times *t)
