@@ -28,9 +28,9 @@ const struct ty_field ty_uncertainty_fields[] = {
         .fallback = "auto", .blank = "auto",
         .doc = "the same for the part that all runs of one model on one machine share; auto: as "
                "there"),
-    ROW(layout_scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .fallback = "4 %",
+    ROW(layout_scatter, QUANTITY, .dim = TY_DIM_RATIO, .max = TY_ERROR_MAX, .fallback = "4.5 %",
         .doc = "what takes the place of `scatter` between two layouts of one model on one machine; "
-               "4 %: median of ten published sets of sweeps (docs/internals/accuracy.md)"),
+               "4.5 %: median of 13 published sets of sweeps (docs/internals/accuracy.md)"),
     ROW(guesses, BOOL, .fallback = "true",
         .doc = "whether values that presets call a guess count as uncertain"),
 };

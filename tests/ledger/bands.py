@@ -5,7 +5,7 @@ import math
 import statistics
 
 import tables
-from blocks import APART
+from blocks import APART, gpus
 from page import percent, table
 from results import by
 from scores import percentile
@@ -47,11 +47,18 @@ def sweeps(found):
                  [[name, percent(a), percent(b)] for name, a, b in [*lines, ("median", *medians)]])
 
 
+def tokens_of_a_replica(keys):
+    """That it trains on in a step."""
+    ranks = math.prod(int(keys.get(f"layout.{k}", 1)) for k in ("tensor", "pipeline", "context"))
+    return int(keys["layout.global_batch"]) * int(keys["model.sequence"]) * ranks / gpus(keys)
+
+
 def kind_of(context, dataset, row, known):
     """The kind of run that a row is, and the scatter of that kind."""
     keys = {k: str(v) for k, v in dataset.job(row).items() if v != ""}
     traits = tuple(keys.get(k, "") for k in ("cluster.preset", "cluster.nodes", "model.dtype",
                                              "model.preset", "model.experts", "framework.preset"))
+    traits += (gpus(keys) >= 128 and tokens_of_a_replica(keys) <= 8192,)
     if traits not in known:
         with tables.run_file(dataset.shipped) as path:
             sets = [f"--set={k}={v}" for k, v in dataset.stated(row).items() if v != ""]

@@ -192,10 +192,12 @@ TEST(scatter_is_that_of_published_runs_of_the_kind)
     ck_assert_str_eq(usual.kind, "dense models in 16 bit");
     ck_assert(usual.each > usual.shared && usual.shared > 0);
     ck_assert_str_eq(scatter_of("framework.preset=fsdp").kind, "dense models in PyTorch on A100");
-    ck_assert_str_eq(scatter_of("cluster.preset=dgx-b200").kind,
-                     "dense models in 16 bit on Blackwell");
+    ck_assert_str_eq(scatter_of("cluster.preset=dgx-b200").kind, usual.kind);
     const struct ty_scatter sparse = scatter_of("model.preset=mixtral-8x7b");
     ck_assert(strcmp(sparse.kind, "experts") == 0 && sparse.each > usual.each);
+    /* 64 sequences of 2,048 on 8 replicas, and on 64 of 512 GPUs */
+    ck_assert_str_eq(scatter_of("cluster.nodes=8").kind, usual.kind);
+    ck_assert(strstr(scatter_of("cluster.nodes=64").kind, "8,192 tokens") != NULL);
     const struct ty_scatter stated = scatter_of("uncertainty.scatter=3 %");
     ck_assert(stated.each == 0.03 && stated.shared == usual.shared);
 }
