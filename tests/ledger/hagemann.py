@@ -93,6 +93,16 @@ def row_of(name, at, row):
         "layout.zero": 1, "framework.preset": "aleph-alpha-scaling"}
 
 
+def fetch(url, path):
+    """The file has its name only when it is whole."""
+    part = path.with_suffix(".part")
+    try:
+        urllib.request.urlretrieve(url, part)
+    except OSError as error:
+        sys.exit(f"{url}: {error}; or put the file there by hand: {path}")
+    part.replace(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("folder", type=pathlib.Path)
@@ -103,7 +113,7 @@ def main():
     for name in BOOKS:
         path = args.folder / f"{name.split('/')[-1]}.xlsx"
         if args.fetch and not path.exists():
-            urllib.request.urlretrieve(f"{SOURCE}{name}.xlsx", path)
+            fetch(f"{SOURCE}{name}.xlsx", path)
         if not path.exists():
             continue
         try:
