@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Scores predictions of training steps, of any tool, on measured runs.
 
-    score.py [--rows FOLDER] [--by set|gpu] [--svg FILE] [--write PAGE | --check PAGE] PREDICTIONS.csv...
+    score.py [--rows FOLDER]... [--by set|gpu] [--svg FILE] [--write PAGE | --check PAGE] PREDICTIONS.csv...
 
 docs/benchmark.md says what the columns of rows and predictions are. It needs Python 3.9 and
 nothing else; trainyard itself is not called."""
 import argparse
 import csv
+import difflib
+import io
 import math
 import pathlib
+import re
 import signal
 import statistics
 import sys
@@ -17,63 +20,120 @@ import scores
 from page import fill, percent, table
 
 HERE = pathlib.Path(__file__).resolve().parent
+KEYS = HERE.parents[1] / "docs" / "reference" / "keys.md"
 MEASURED = "measured_s"
-NUMBERS = ("step_time_s", "low_s", "high_s", "peak_memory_gib")
+
+
+def positive(text):
+    try:
+        return math.isfinite(float(text)) and float(text) > 0
+    except ValueError:
+        return False
+
+
+# Of a cell that is not empty: what is right, and whether it is so. Numbers are read as such.
+NUMBER = ("a positive number, with a point", positive)
+COUNT = ("a whole number from 1", lambda text: positive(text) and float(text).is_integer())
+FLAG = ("0, 1 or nothing", lambda text: text in ("0", "1"))
+KIND = ("allocated or reserved", lambda text: text in ("allocated", "reserved"))
+TEXT = ("text", lambda text: True)
+SIZES = ["model.layers", "model.hidden", "model.heads", "model.vocabulary", "model.sequence",
+         "layout.global_batch"]
+ROW = dict.fromkeys(["id", "source", "licence", "gpu", "sweep"], TEXT) | \
+    dict.fromkeys(["noise", MEASURED, "peak_memory_gib", "power_w", "ideal_s"], NUMBER) | \
+    dict.fromkeys(["gpus", "params", *SIZES, "layout.tensor", "layout.context", "layout.pipeline",
+                   "layout.data", "layout.expert", "layout.micro_batch"], COUNT) | \
+    {"layouts": FLAG, "oom": FLAG, "memory_kind": KIND}
+ROW_NEEDS = ["id", "source", "licence", "gpu", "gpus", *SIZES]
+SAID = {"id": TEXT, "fits": FLAG} | \
+    dict.fromkeys(["step_time_s", "low_s", "high_s", "peak_memory_gib"], NUMBER)
 
 
 def fail(path, line, text):
     sys.exit(f"{path}:{line}: {text}")
 
 
-def number(path, line, column, text):
-    """A positive number, or None where the cell is empty."""
-    if not text:
-        return None
+def like(name, known):
+    near = difflib.get_close_matches(name.lower(), known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def header(path, names, columns, needs, known):
+    """Fails unless each name is that of a column, each once, and no column that is needed lacks."""
+    if len(names) == 1 and re.search("[;\t]", names[0]):
+        fail(path, 1, "no column id; is the file comma-separated?")
+    for name in names:
+        if name not in known:
+            fail(path, 1, f"{name}: no such column" + (like(name, known) or
+                                                      f"; line 1 names columns: {', '.join(columns)}"))
+        if names.count(name) > 1:
+            fail(path, 1, f"{name}: this column is there twice")
+    for name in needs:
+        if name not in names:
+            fail(path, 1, f"no column {name}; needed are {', '.join(needs)}")
+
+
+def read(path, columns, needs, full, keys=()):
+    """(line, row) of a table with `columns` and further `keys`, all cells checked. The columns
+    `needs` must be there, and cells of `full` may not be empty."""
+    data = path.read_bytes()
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (value > 0 and math.isfinite(value)):
-        fail(path, line, f"{column}: {text!r} is not a positive number")
-    return value
+        lines = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+        names = [name.strip() for name in next(lines, [])]
+        header(path, names, columns, needs, [*columns, *keys])
+        count = 0
+        for count, cells in enumerate(filter(None, lines), 1):
+            at = lines.line_num
+            if len(cells) != len(names):
+                fail(path, at, f"{len(cells)} cells under {len(names)} columns; numbers take a point, "
+                               "and a text with commas takes quotes")
+            row = dict.fromkeys(columns, "") | {n: c.strip() for n, c in zip(names, cells)}
+            for name, text in row.items():
+                right, good = columns.get(name, TEXT)
+                if not good(text) if text else name in full:
+                    fail(path, at, f"{name}: {repr(text) if text else 'empty'}; write {right}")
+            yield at, row | {n: float(row[n]) if row[n] else None for n in columns
+                             if columns[n] is NUMBER}
+    except UnicodeDecodeError as error:
+        fail(path, data[:error.start].count(b"\n") + 1, "not UTF-8; save the file as UTF-8")
+    except csv.Error as error:
+        fail(path, lines.line_num, error)
+    if not count:
+        fail(path, 1, "no line below the names of columns")
 
 
-def read(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        return [(reader.line_num, row) for row in reader]
-
-
-def read_rows(folder):
-    """{id: row} of every table of the folder; numbers are numbers, `set` is the table's name."""
-    rows = {}
-    for path in sorted(folder.glob("*.csv")):
-        for line, row in read(path):
-            if row["id"] in rows:
-                fail(path, line, f"id: {row['id']!r} is there twice")
-            for column in (MEASURED, "peak_memory_gib", "ideal_s", "power_w"):
-                row[column] = number(path, line, column, row.get(column))
-            if row["oom"] not in ("", "0", "1"):
-                fail(path, line, f"oom: {row['oom']!r}; write 0, 1 or nothing")
-            row["set"] = path.stem
-            rows[row["id"]] = row
-    if not rows:
-        sys.exit(f"{folder}: no table of rows")
+def read_rows(*folders):
+    """{id: row} of every table of the folders; numbers are numbers, `set` is the table's name."""
+    rows, keys = {}, re.findall(r"^\| `([\w.]+)` \|", KEYS.read_text(encoding="utf-8"), re.M)
+    for folder in folders:
+        tables = sorted(folder.glob("*.csv"))
+        if not tables:
+            sys.exit(f"{folder}: {'no table of rows in it' if folder.is_dir() else 'no such folder'}")
+        for path in tables:
+            for line, row in read(path, ROW, ROW_NEEDS, ROW_NEEDS, keys):
+                if row["id"] in rows:
+                    fail(path, line, f"id: {row['id']!r} is there twice")
+                if (row[MEASURED] is None) != (row["oom"] == "1"):
+                    fail(path, line, f"{MEASURED}: {row[MEASURED] or 'empty'}, but oom is {row['oom'] or 'empty'}; "
+                                     "write a time, or oom 1")
+                rows[row["id"]] = row | {"set": path.stem}
     return rows
 
 
 def read_predictions(path, rows):
     """{id: prediction}; one without a time is a refusal."""
     found = {}
-    for line, row in read(path):
-        name = row.get("id")
+    for line, row in read(path, SAID, ["id", "step_time_s"], ["id"]):
+        name, low, high = row["id"], row["low_s"], row["high_s"]
         if name not in rows:
             fail(path, line, f"id: {name!r} is no row of the benchmark")
         if name in found:
             fail(path, line, f"id: {name!r} is there twice")
-        if row.get("fits") not in (None, "", "0", "1"):
-            fail(path, line, f"fits: {row['fits']!r}; write 0, 1 or nothing")
-        found[name] = row | {c: number(path, line, c, row.get(c)) for c in NUMBERS}
+        if (low is None) != (high is None):
+            fail(path, line, f"{'low_s' if low is None else 'high_s'}: empty; a band needs both ends")
+        if low and low > high:
+            fail(path, line, f"low_s: {low:g} is above high_s, {high:g}; exchange them")
+        found[name] = row
     return found
 
 
@@ -153,15 +213,19 @@ def picture(rows, tools):
         return LEFT + (WIDTH - LEFT - 36) * (max(-EDGE, min(EDGE, error)) + EDGE) / (2 * EDGE)
     out, height = [], 60 + LANE * len(tools)
     for tick in range(-EDGE, EDGE + 1, 20):
+        label = f"{tick:+d}" if tick else "0"
         out.append(f'<path class="grid" d="M{at(tick):.1f} 30V{height - 26}"/>'
-                   f'<text class="mid" x="{at(tick):.1f}" y="{height - 8}">{tick:+d} %</text>')
+                   f'<text class="mid" x="{at(tick):.1f}" y="{height - 8}">{label} %</text>')
     for lane, (name, said) in enumerate(tools.items()):
         top = 36 + lane * LANE
         errors = sorted(100 * (said[i]["step_time_s"] / row[MEASURED] - 1) for i, row in rows.items()
                         if row[MEASURED] and said.get(i, {}).get("step_time_s"))
+        out.append(f'<text x="12" y="{top + 15}">{name}</text>')
+        if not errors:
+            continue
         low, mid, high = (at(scores.percentile(errors, q)) for q in (0.25, 0.5, 0.75))
         lines = "".join(f"M{at(e):.1f} {top}v20" for e in errors)
-        out.append(f'<text x="12" y="{top + 15}">{name}</text><path class="one" d="{lines}"/>'
+        out.append(f'<path class="one" d="{lines}"/>'
                    f'<path class="box" d="M{low:.1f} {top - 2}H{high:.1f}v24H{low:.1f}z"/>'
                    f'<path class="median" d="M{mid:.1f} {top - 4}v28"/>')
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
@@ -176,22 +240,29 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("predictions", nargs="+", type=pathlib.Path)
-    parser.add_argument("--rows", type=pathlib.Path, default=HERE / "rows", help="folder of tables")
+    parser.add_argument("--rows", type=pathlib.Path, action="append", metavar="FOLDER",
+                        help="folder of tables in place of tests/ledger/rows; may be repeated")
     parser.add_argument("--by", choices=("set", "gpu"), default="set")
     parser.add_argument("--svg", type=pathlib.Path, metavar="FILE", help="draw the errors")
     parser.add_argument("--check", type=pathlib.Path, metavar="PAGE", help="fail where they are not these")
     parser.add_argument("--write", type=pathlib.Path, metavar="PAGE", help="renew its tables")
     args = parser.parse_args()
+    tools = {}
     try:
-        rows = read_rows(args.rows)
-        tools = {path.stem: read_predictions(path, rows) for path in args.predictions}
-    except (OSError, KeyError) as error:
-        sys.exit(f"score.py: {error}" if isinstance(error, OSError) else f"score.py: no column {error}")
+        rows = read_rows(*args.rows or [HERE / "rows"])
+        for path in args.predictions:
+            if path.stem in tools:
+                sys.exit(f"{path}: another file is named {path.stem}, too; rename one")
+            tools[path.stem] = read_predictions(path, rows)
+    except OSError as error:
+        sys.exit(f"score.py: {error}")
     lines, groups = [], by(rows.values(), args.by)
     for name, said in tools.items():
         mean, told, sets = overall(rows, said)
         lines.append([name, f"{told} of {sets}", percent(mean), *cells(score(list(rows.values()), said))])
-    blocks = {"scores": table(["tool", "sets", "mean over sets", *HEAD], lines),
+    ran, gpus = [row for row in rows.values() if row[MEASURED]], [int(row["gpus"]) for row in rows.values()]
+    blocks = {"size": f"{len(ran):,} measured training steps on {min(gpus):,} to {max(gpus):,} GPUs.\n",
+              "scores": table(["tool", "sets", "mean over sets", *HEAD], lines),
               "scores by group": table([args.by, "tool", *HEAD], [
                   [group, name, *cells(score(own, said))] for group, own in groups.items()
                   for name, said in tools.items() if score(own, said)["told"]])}

@@ -188,6 +188,66 @@ TOOL = benchmark.score(
     {"1": says(2.2, low_s=2.1, high_s=2.3, peak_memory_gib=9.0), "2": says(2.0), "4": says(1.0, fits="0"),
      "5": says(9.0)})
 
+
+
+# ---- tables that people write ----
+
+SAID, EXAMPLE = re.findall(r"```csv\n(.*?)```", (DOCS.parent / "benchmark.md").read_text(encoding="utf-8"), re.S)
+HEADER, FIRST, _ = EXAMPLE.splitlines()
+
+
+def reads(text, of=None):
+    """What reading a table gives, of rows or of predictions of some; or the words of its refusal."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "t.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        try:
+            if of is None:
+                return benchmark.read_rows(path.parent)
+            return benchmark.read_predictions(path, of)
+        except SystemExit as error:
+            return str(error).removeprefix(f"{folder}/")
+
+
+MINE = reads(EXAMPLE)
+BOTH = benchmark.score(list(MINE.values()), reads("id,step_time_s,fits\nmine-1,4.02,1\nmine-2,3,0\n", MINE))
+
+
+def row_with(column, text):
+    cells = dict(zip(HEADER.split(","), FIRST.split(","))) | {column: text}
+    return f"{HEADER}\n{','.join(cells.values())}\n"
+
+
+# what is wrong with it, and the beginning of what is said
+WRONG_ROWS = [
+    (EXAMPLE.replace(",gpus,", ",GPUs,"), "t.csv:1: GPUs: no such column; did you mean gpus?"),
+    (EXAMPLE.replace("layout.tensor", "layout.tensro"), "t.csv:1: layout.tensro: no such column; did you mean layout.tensor?"),
+    (EXAMPLE.replace(",measured_s,", ",sweep,"), "t.csv:1: sweep: this column is there twice"),
+    (EXAMPLE.replace("model.mlp", "model.block").replace("licence", "noise"), "t.csv:1: no column licence"),
+    (row_with("gpus", "sixteen"), "t.csv:2: gpus: 'sixteen'; write a whole number"),
+    (row_with("licence", ""), "t.csv:2: licence: empty"),
+    (row_with("oom", "no"), "t.csv:2: oom: 'no'; write 0, 1"),
+    (row_with("measured_s", ""), "t.csv:2: measured_s: empty, but oom is 0"),
+    (EXAMPLE.replace("4.02", "4,02"), "t.csv:2: 21 cells under 20 columns"),
+    (f"{HEADER}\n{FIRST}\nmine-2,x\n", "t.csv:3: 2 cells under 20 columns"),
+    (f"{HEADER}\n{FIRST}\n{FIRST}\n", "t.csv:3: id: 'mine-1' is there twice"),
+    (EXAMPLE.replace("CC0-1.0", "fr\u00e9e").encode("latin-1"), "t.csv:2: not UTF-8"),
+]
+WRONG_SAID = [
+    ("", "t.csv:1: no column id"),
+    ("id,step_time_s\n", "t.csv:1: no line below"),
+    ("mine-1,4.0\n", "t.csv:1: mine-1: no such column; line 1 names columns: id"),
+    ("id,step_time\nmine-1,4\n", "t.csv:1: step_time: no such column; did you mean step_time_s?"),
+    ("id;step_time_s\nmine-1;4\n", "t.csv:1: no column id; is the file comma-separated?"),
+    ("id,step_time_s\nmine-1,4,3\n", "t.csv:2: 3 cells under 2 columns"),
+    ('id,step_time_s\nmine-1,"4,3"\n', "t.csv:2: step_time_s: '4,3'; write a positive number"),
+    ("id,step_time_s,lo_s,hi_s\nmine-1,4,3,5\n", "t.csv:1: lo_s: no such column; did you mean low_s?"),
+    ("id,step_time_s,low_s\nmine-1,4,3\n", "t.csv:2: high_s: empty"),
+    ("id,step_time_s,low_s,high_s\nmine-1,4,5,3\n", "t.csv:2: low_s: 5 is above high_s, 3"),
+    ("id,step_time_s\nmine-3,4\n", "t.csv:2: id: 'mine-3' is no row"),
+]
+
+
 CHECKS = [
     ("errors: mean, median, bias", close(FIGURES["mean"], 17.5) and close(FIGURES["median"], 10)
      and close(FIGURES["bias"], 12.5)),
@@ -275,6 +335,14 @@ CHECKS = [
     ("the benchmark: errors of what a tool says, and what it says nothing of",
      (TOOL["rows"], TOOL["told"]) == (3, 2) and close(TOOL["mean"], 15) and close(TOOL["bias"], -5)),
     ("its choice loses MFU", close(TOOL["regret"], 100 / 2 - 100 / 2.5)),
+    ("the page's new rows are read, and scored", (BOTH["rows"], BOTH["right"]) == (1, 100)
+     and close(BOTH["mean"], 0)),
+    ("and its predictions", reads(SAID, {"vtrain-multi-1": {}})["vtrain-multi-1"]["high_s"] == 4.3),
+    ("a mark of bytes and spaces of a header do not matter",
+     reads("\ufeffid, step_time_s\nmine-1,4\n", MINE)["mine-1"]["step_time_s"] == 4),
+    ("a picture has a lane for a tool without times", ">none<" in benchmark.picture(MINE, {"none": {}})),
+    *((f"refused: {said}", str(reads(text)).startswith(said)) for text, said in WRONG_ROWS),
+    *((f"refused: {said}", str(reads(text, MINE)).startswith(said)) for text, said in WRONG_SAID),
     ("its band, its memory and its verdicts are scored where it has them",
      (TOOL["inside"], TOOL["right"], TOOL["verdicts"]) == (0, 75, 4) and close(TOOL["memory"], 10)),
     ("no text of the plot stands upon another", not overlaps(PICTURE)),
