@@ -156,8 +156,10 @@ def score(rows, said):
             "bias": statistics.mean(errors), "worst": max(errors, key=abs)}
     sweeps = by([row for row, _ in told if row["sweep"]], "sweep").values()
     out["rank"], _ = scores.spearman_within(
-        [[(row[MEASURED], said[row["id"]]["step_time_s"]) for row in group] for group in sweeps])
-    out["regret"] = regret(rows, said)
+        [[[statistics.mean(times) for times in zip(*((row[MEASURED], said[row["id"]]["step_time_s"])
+                                                     for row in repeats))]
+          for repeats in alike(group)] for group in sweeps], constant=0)
+    out["choices"], out["regret"] = regret(rows, said)
     bands = [(row, p) for row, p in told if p["low_s"] and p["high_s"]]
     if bands:
         out["inside"] = 100 * statistics.mean(p["low_s"] <= row[MEASURED] <= p["high_s"]
@@ -166,22 +168,39 @@ def score(rows, said):
             if row["peak_memory_gib"] and said.get(row["id"], {}).get("peak_memory_gib")]
     if held:
         out["memory"] = statistics.mean(100 * abs(p / m - 1) for m, p in held)
-    verdicts = [(row["oom"] == "0", said[row["id"]]["fits"] == "1") for row in rows
-                if row["oom"] and said.get(row["id"], {}).get("fits")]
+    both = [group for group in by([row for row in rows if row["oom"]], "set").values()
+            if len({row["oom"] for row in group}) == 2]
+    verdicts = [(row["oom"] == "0", said[row["id"]]["fits"] == "1") for row in sum(both, [])
+                if said.get(row["id"], {}).get("fits")]
     if verdicts:
         out["right"] = 100 * statistics.mean(a == b for a, b in verdicts)
         out["verdicts"] = len(verdicts)
     return out
 
 
+def alike(rows):
+    """Rows in lists: those that differ in no key, repeats of a run, in one."""
+    same = {}
+    for row in rows:
+        same.setdefault(tuple(v for k, v in row.items() if "." in k), []).append(row)
+    return list(same.values())
+
+
 def regret(rows, said):
-    """Points of MFU that choosing the layout predicted fastest loses, mean over sweeps."""
-    groups = [[(said[row["id"]]["step_time_s"], said[row["id"]].get("fits") != "0", row[MEASURED],
-                row["ideal_s"] / row[MEASURED] if row[MEASURED] and row["ideal_s"] else None)
-               for row in group if said.get(row["id"], {}).get("step_time_s")]
+    """([choices, those without a layout that ran], points of MFU lost by the others, in the mean).
+    A choice is the layout of a sweep that is predicted fastest among those predicted to fit."""
+    def seen(repeats):
+        p = next((p for p in (said.get(row["id"], {}) for row in repeats) if p.get("step_time_s")), None)
+        ran = [row[MEASURED] for row in repeats if row[MEASURED]]
+        mean = statistics.mean(ran) if ran else None
+        return (p and p["step_time_s"], p is not None and p["fits"] != "0", mean,
+                repeats[0]["ideal_s"] / mean if ran else None)
+    groups = [[seen(repeats) for repeats in alike(r for r in group if r["ideal_s"] or not r[MEASURED])]
               for group in by([r for r in rows if r["sweep"] and r["layouts"] == "1"], "sweep").values()]
-    lost, _, _ = scores.regret([group for group in groups if group])
-    return statistics.mean(lost) if lost else None
+    groups = [group for group in groups
+              if any(time for time, *_ in group) and sum(ran is not None for _, _, ran, _ in group) > 1]
+    lost, _, _ = scores.regret(groups)
+    return (len(groups), len(groups) - len(lost)), statistics.mean(lost) if lost else None
 
 
 HEAD = ["rows", "refused", "mean", "median", "bias", "worst", "rank", "MFU points lost", "inside band",
@@ -193,8 +212,12 @@ def cells(s):
         return text.format(s[key]) if s.get(key) is not None else "-"
     return [s["rows"], s["rows"] - s["told"], percent(s.get("mean")), percent(s.get("median")),
             percent(s.get("bias"), True), percent(s.get("worst"), True), form("rank", "{:.2f}"),
-            form("regret", "{:.1f}"), percent(s.get("inside")), percent(s.get("memory")),
+            form("regret", "{:.1f}") + chosen(*s.get("choices", (0, 0))), percent(s.get("inside")), percent(s.get("memory")),
             form("right", "{:.1f} %") + (f" of {s['verdicts']}" if "right" in s else "")]
+
+
+def chosen(choices, without):
+    return f" of {choices}" + (f", {without} without" if without else "") if choices else ""
 
 
 def overall(rows, said):

@@ -47,9 +47,11 @@ def spearman(pairs):
     return cross / own ** 0.5 if own > 0 else None
 
 
-def spearman_within(groups, least=4):
-    """Mean over the groups of at least `least` rows, weighted by their sizes: (rho, groups)."""
+def spearman_within(groups, least=4, constant=None):
+    """Mean over the groups of at least `least` rows, weighted by their sizes: (rho, groups). One
+    where a side does not differ counts as `constant`, or not at all."""
     found = [(spearman(g), len(g)) for g in groups if len(g) >= least]
+    found = [(constant if rho is None else rho, n) for rho, n in found]
     found = [(rho, n) for rho, n in found if rho is not None]
     if not found:
         return None, 0

@@ -171,7 +171,7 @@ with tempfile.TemporaryDirectory() as AT:
 
 
 def run_of(number, measured, **rest):
-    return {"id": str(number), "sweep": "a", "layouts": "1", "measured_s": measured, "ideal_s": 1.0,
+    return {"id": str(number), "set": "s", "sweep": "a", "layout.tensor": number, "layouts": "1", "measured_s": measured, "ideal_s": 1.0,
             "peak_memory_gib": None, "oom": "0" if measured else "1"} | rest
 
 
@@ -188,6 +188,10 @@ TOOL = benchmark.score(
     {"1": says(2.2, low_s=2.1, high_s=2.3, peak_memory_gib=9.0), "2": says(2.0), "4": says(1.0, fits="0"),
      "5": says(9.0)})
 
+ALIKE = benchmark.score([run_of(n, 1.0 + n) for n in range(4)], {str(n): says(1.0) for n in range(4)})
+REPEATS = benchmark.score([run_of(n, 1.0 + n) | {"layout.tensor": 1} for n in range(4)],
+                          {str(n): says(1.0) for n in range(4)})
+NO_FIT = benchmark.score([run_of(1, 2.0), run_of(2, 2.5)], {"1": says(1.0, fits="0"), "2": says(2.0, fits="0")})
 
 
 # ---- tables that people write ----
@@ -334,8 +338,12 @@ CHECKS = [
         for r in BOOK] == [("26.4969", 0, "fused", "1", "none"), ("", 1, "unfused", "2", "full")]),
     ("the benchmark: errors of what a tool says, and what it says nothing of",
      (TOOL["rows"], TOOL["told"]) == (3, 2) and close(TOOL["mean"], 15) and close(TOOL["bias"], -5)),
-    ("its choice loses MFU", close(TOOL["regret"], 100 / 2 - 100 / 2.5)),
-    ("the page's new rows are read, and scored", (BOTH["rows"], BOTH["right"]) == (1, 100)
+    ("its choice loses MFU", close(TOOL["regret"], 100 / 2 - 100 / 2.5) and TOOL["choices"] == (1, 0)),
+    ("one that nothing fits is counted", NO_FIT["choices"] == (1, 1) and NO_FIT["regret"] is None),
+    ("equal predictions of a sweep have no rank, so 0", ALIKE["rank"] == 0),
+    ("repeats of a run are no choice, and have no rank", (REPEATS["choices"], REPEATS["rank"]) == ((0, 0), None)),
+    ("where all ran, nothing fits or not", "right" not in benchmark.score([run_of(1, 2.0)], {"1": says(2.0)})),
+    ("the page's new rows are read, and scored", (BOTH["rows"], BOTH["right"], BOTH["choices"]) == (1, 100, (0, 0))
      and close(BOTH["mean"], 0)),
     ("and its predictions", reads(SAID, {"vtrain-multi-1": {}})["vtrain-multi-1"]["high_s"] == 4.3),
     ("a mark of bytes and spaces of a header do not matter",
