@@ -64,7 +64,7 @@ def header(path, names, columns, needs, known):
         fail(path, 1, "no column id; is the file comma-separated?")
     for name in names:
         if name not in known:
-            fail(path, 1, f"{name}: no such column" + (like(name, known) or
+            fail(path, 1, f"{name or '(no name)'}: no such column" + (like(name, known) or
                                                       f"; line 1 names columns: {', '.join(columns)}"))
         if names.count(name) > 1:
             fail(path, 1, f"{name}: this column is there twice")
@@ -114,8 +114,8 @@ def read_rows(*folders):
                 if row["id"] in rows:
                     fail(path, line, f"id: {row['id']!r} is there twice")
                 if (row[MEASURED] is None) != (row["oom"] == "1"):
-                    fail(path, line, f"{MEASURED}: {row[MEASURED] or 'empty'}, but oom is {row['oom'] or 'empty'}; "
-                                     "write a time, or oom 1")
+                    fail(path, line, f"{MEASURED}: {row[MEASURED] or 'empty'}, but oom is "
+                                     f"{row['oom'] or 'empty'}; write a time, or oom 1")
                 rows[row["id"]] = row | {"set": path.stem}
     return rows
 
@@ -212,7 +212,8 @@ def cells(s):
         return text.format(s[key]) if s.get(key) is not None else "-"
     return [s["rows"], s["rows"] - s["told"], percent(s.get("mean")), percent(s.get("median")),
             percent(s.get("bias"), True), percent(s.get("worst"), True), form("rank", "{:.2f}"),
-            form("regret", "{:.1f}") + chosen(*s.get("choices", (0, 0))), percent(s.get("inside")), percent(s.get("memory")),
+            form("regret", "{:.1f}") + chosen(*s.get("choices", (0, 0))),
+            percent(s.get("inside")), percent(s.get("memory")),
             form("right", "{:.1f} %") + (f" of {s['verdicts']}" if "right" in s else "")]
 
 

@@ -171,7 +171,8 @@ with tempfile.TemporaryDirectory() as AT:
 
 
 def run_of(number, measured, **rest):
-    return {"id": str(number), "set": "s", "sweep": "a", "layout.tensor": number, "layouts": "1", "measured_s": measured, "ideal_s": 1.0,
+    return {"id": str(number), "set": "s", "sweep": "a", "layout.tensor": number,
+            "layouts": "1", "measured_s": measured, "ideal_s": 1.0,
             "peak_memory_gib": None, "oom": "0" if measured else "1"} | rest
 
 
@@ -242,6 +243,7 @@ WRONG_SAID = [
     ("id,step_time_s\n", "t.csv:1: no line below"),
     ("mine-1,4.0\n", "t.csv:1: mine-1: no such column; line 1 names columns: id"),
     ("id,step_time\nmine-1,4\n", "t.csv:1: step_time: no such column; did you mean step_time_s?"),
+    ("id,step_time_s,\nmine-1,4,\n", "t.csv:1: (no name): no such column"),
     ("id;step_time_s\nmine-1;4\n", "t.csv:1: no column id; is the file comma-separated?"),
     ("id,step_time_s\nmine-1,4,3\n", "t.csv:2: 3 cells under 2 columns"),
     ('id,step_time_s\nmine-1,"4,3"\n', "t.csv:2: step_time_s: '4,3'; write a positive number"),
@@ -336,6 +338,9 @@ CHECKS = [
     ("a workbook of Hagemann et al.: a time from its MFU, a layout, and a run out of memory", [
         (r["measured_s"], r["oom"], r["model.norm"], r["layout.tensor"], r["layout.recompute"])
         for r in BOOK] == [("26.4969", 0, "fused", "1", "none"), ("", 1, "unfused", "2", "full")]),
+    ("they are rows of the benchmark", [row["oom"] for row in reads("\n".join(
+        ",".join(map(str, line)) for line in [BOOK[0], *(row.values() for row in BOOK)]).replace(
+            ", ", " ") + "\n").values()] == ["0", "1"]),
     ("the benchmark: errors of what a tool says, and what it says nothing of",
      (TOOL["rows"], TOOL["told"]) == (3, 2) and close(TOOL["mean"], 15) and close(TOOL["bias"], -5)),
     ("its choice loses MFU", close(TOOL["regret"], 100 / 2 - 100 / 2.5) and TOOL["choices"] == (1, 0)),
