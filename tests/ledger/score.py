@@ -154,7 +154,9 @@ def score(rows, said):
     errors = [100 * (p["step_time_s"] / row[MEASURED] - 1) for row, p in told]
     out |= {"mean": statistics.mean(map(abs, errors)), "median": statistics.median(map(abs, errors)),
             "bias": statistics.mean(errors), "worst": max(errors, key=abs)}
-    sweeps = by([row for row, _ in told if row["sweep"]], "sweep").values()
+    known = {row["id"] for row, _ in told}
+    sweeps = [group for group in by([row for row in ran if row["sweep"]], "sweep").values()
+              if known.issuperset(row["id"] for row in group)]
     out["rank"], _ = scores.spearman_within(
         [[[statistics.mean(times) for times in zip(*((row[MEASURED], said[row["id"]]["step_time_s"])
                                                      for row in repeats))]
@@ -187,20 +189,31 @@ def alike(rows):
 
 
 def regret(rows, said):
-    """([choices, those without a layout that ran], points of MFU lost by the others, in the mean).
-    A choice is the layout of a sweep that is predicted fastest among those predicted to fit."""
+    """((choices, those without a layout that ran, sweeps in part), points of MFU lost, in the mean).
+    A choice is the layout of a sweep that is predicted fastest among those predicted to fit. A sweep
+    is one in part unless every layout has a time, or does not fit."""
     def seen(repeats):
-        p = next((p for p in (said.get(row["id"], {}) for row in repeats) if p.get("step_time_s")), None)
+        p = next((p for p in (said.get(row["id"], {}) for row in repeats)
+                  if p.get("step_time_s") or p.get("fits") == "0"), None)
         ran = [row[MEASURED] for row in repeats if row[MEASURED]]
         mean = statistics.mean(ran) if ran else None
-        return (p and p["step_time_s"], p is not None and p["fits"] != "0", mean,
+        return (p, p is not None and p["fits"] != "0", mean,
                 repeats[0]["ideal_s"] / mean if ran else None)
     groups = [[seen(repeats) for repeats in alike(r for r in group if r["ideal_s"] or not r[MEASURED])]
               for group in by([r for r in rows if r["sweep"] and r["layouts"] == "1"], "sweep").values()]
-    groups = [group for group in groups
-              if any(time for time, *_ in group) and sum(ran is not None for _, _, ran, _ in group) > 1]
-    lost, _, _ = scores.regret(groups)
-    return (len(groups), len(groups) - len(lost)), statistics.mean(lost) if lost else None
+    groups = [group for group in groups if any(p and p["step_time_s"] for p, *_ in group)
+              and sum(ran is not None for _, _, ran, _ in group) > 1]
+    all_told = [[(p["step_time_s"], *rest) for p, *rest in group] for group in groups
+                if all(p for p, *_ in group)]
+    lost, _, _ = scores.regret(all_told)
+    return ((len(all_told), len(all_told) - len(lost), len(groups) - len(all_told)),
+            statistics.mean(lost) if lost else None)
+
+
+def size(rows):
+    ran, gpus = sum(bool(row[MEASURED]) for row in rows), [int(float(row["gpus"])) for row in rows]
+    sizes = " to ".join(f"{n:,}" for n in sorted({min(gpus), max(gpus)}))
+    return f"{ran:,} measured training step{'s' * (ran != 1)} on {sizes} GPUs.\n"
 
 
 HEAD = ["rows", "refused", "mean", "median", "bias", "worst", "rank", "MFU points lost", "inside band",
@@ -212,20 +225,25 @@ def cells(s):
         return text.format(s[key]) if s.get(key) is not None else "-"
     return [s["rows"], s["rows"] - s["told"], percent(s.get("mean")), percent(s.get("median")),
             percent(s.get("bias"), True), percent(s.get("worst"), True), form("rank", "{:.2f}"),
-            form("regret", "{:.1f}") + chosen(*s.get("choices", (0, 0))),
+            form("regret", "{:.1f}") + chosen(*s.get("choices", (0, 0, 0))),
             percent(s.get("inside")), percent(s.get("memory")),
             form("right", "{:.1f} %") + (f" of {s['verdicts']}" if "right" in s else "")]
 
 
-def chosen(choices, without):
-    return f" of {choices}" + (f", {without} without" if without else "") if choices else ""
+def chosen(choices, without, part):
+    return (f" of {choices}" if choices else "") + (f", {without} without" if without else "") + in_part(part)
+
+
+def in_part(part):
+    return f", {part} in part" if part else ""
 
 
 def overall(rows, said):
-    """Every set counts once: the mean over sets of those that the tool says something of."""
+    """Every set counts once, where all its steps have a prediction: their mean, and how many there are."""
     sets = [score(group, said) for group in by(rows.values(), "set").values()]
-    means = [s["mean"] for s in sets if "mean" in s]
-    return statistics.mean(means) if means else None, len(means), len(sets)
+    means = [s["mean"] for s in sets if s["told"] and s["told"] == s["rows"]]
+    part = sum(s["told"] > 0 for s in sets) - len(means)
+    return statistics.mean(means) if means else None, f"{len(means)} of {len(sets)}{in_part(part)}"
 
 
 WIDTH, LEFT, LANE, EDGE = 760, 190, 34, 60  # of the picture; its scale ends at this error, %
@@ -282,10 +300,9 @@ def main():
         sys.exit(f"score.py: {error}")
     lines, groups = [], by(rows.values(), args.by)
     for name, said in tools.items():
-        mean, told, sets = overall(rows, said)
-        lines.append([name, f"{told} of {sets}", percent(mean), *cells(score(list(rows.values()), said))])
-    ran, gpus = [row for row in rows.values() if row[MEASURED]], [int(row["gpus"]) for row in rows.values()]
-    blocks = {"size": f"{len(ran):,} measured training steps on {min(gpus):,} to {max(gpus):,} GPUs.\n",
+        mean, sets = overall(rows, said)
+        lines.append([name, sets, percent(mean), *cells(score(list(rows.values()), said))])
+    blocks = {"size": size(rows.values()),
               "scores": table(["tool", "sets", "mean over sets", *HEAD], lines),
               "scores by group": table([args.by, "tool", *HEAD], [
                   [group, name, *cells(score(own, said))] for group, own in groups.items()

@@ -182,14 +182,17 @@ def says(time, **rest):
 
 
 # Three layouts of one job and two that ran out of memory: the tool takes the second (2.5 s) for the
-# fastest, though the first is (2 s), has a band for one of them, and nothing for the third.
-TOOL = benchmark.score(
-    [run_of(1, 2.0, peak_memory_gib=10.0), run_of(2, 2.5), run_of(3, 4.0), run_of(4, None),
-     run_of(5, None)],
-    {"1": says(2.2, low_s=2.1, high_s=2.3, peak_memory_gib=9.0), "2": says(2.0), "4": says(1.0, fits="0"),
-     "5": says(9.0)})
+# fastest, though the first is (2 s), has a band for one of them, and for the third only that it does not fit.
+FIVE = [run_of(1, 2.0, peak_memory_gib=10.0), run_of(2, 2.5), run_of(3, 4.0), run_of(4, None), run_of(5, None)]
+TOOL = benchmark.score(FIVE, {
+    "1": says(2.2, low_s=2.1, high_s=2.3, peak_memory_gib=9.0), "2": says(2.0), "3": says(None, fits="0"),
+    "4": says(1.0, fits="0"), "5": says(9.0)})
+# One that tells the best row of a sweep alone.
+PICKED = {"0": says(1.0)}
 
-ALIKE = benchmark.score([run_of(n, 1.0 + n) for n in range(4)], {str(n): says(1.0) for n in range(4)})
+FOUR = {str(n): run_of(n, 1.0 + n) for n in range(4)}
+ALIKE = benchmark.score(list(FOUR.values()), {str(n): says(1.0) for n in range(4)})
+MOST = benchmark.score(list(FOUR.values()), {str(n): says(1.0 + n) for n in range(3)})
 REPEATS = benchmark.score([run_of(n, 1.0 + n) | {"layout.tensor": 1} for n in range(4)],
                           {str(n): says(1.0) for n in range(4)})
 NO_FIT = benchmark.score([run_of(1, 2.0), run_of(2, 2.5)], {"1": says(1.0, fits="0"), "2": says(2.0, fits="0")})
@@ -343,12 +346,15 @@ CHECKS = [
             ", ", " ") + "\n").values()] == ["0", "1"]),
     ("the benchmark: errors of what a tool says, and what it says nothing of",
      (TOOL["rows"], TOOL["told"]) == (3, 2) and close(TOOL["mean"], 15) and close(TOOL["bias"], -5)),
-    ("its choice loses MFU", close(TOOL["regret"], 100 / 2 - 100 / 2.5) and TOOL["choices"] == (1, 0)),
-    ("one that nothing fits is counted", NO_FIT["choices"] == (1, 1) and NO_FIT["regret"] is None),
+    ("its choice loses MFU", close(TOOL["regret"], 100 / 2 - 100 / 2.5) and TOOL["choices"] == (1, 0, 0)),
+    ("one that nothing fits is counted", NO_FIT["choices"] == (1, 1, 0) and NO_FIT["regret"] is None),
     ("equal predictions of a sweep have no rank, so 0", ALIKE["rank"] == 0),
-    ("repeats of a run are no choice, and have no rank", (REPEATS["choices"], REPEATS["rank"]) == ((0, 0), None)),
+    ("best rows alone are no choice, and no set", benchmark.score(list(FOUR.values()), PICKED)["choices"] == (0, 0, 1)
+     and benchmark.overall(FOUR, PICKED) == (None, "0 of 1, 1 in part")),
+    ("a row that lacks takes rank and choice", (MOST["rank"], MOST["regret"], MOST["told"]) == (None, None, 3)),
+    ("repeats of a run are no choice, and have no rank", (REPEATS["choices"], REPEATS["rank"]) == ((0, 0, 0), None)),
     ("where all ran, nothing fits or not", "right" not in benchmark.score([run_of(1, 2.0)], {"1": says(2.0)})),
-    ("the page's new rows are read, and scored", (BOTH["rows"], BOTH["right"], BOTH["choices"]) == (1, 100, (0, 0))
+    ("the page's new rows are read, and scored", (BOTH["rows"], BOTH["right"], BOTH["choices"]) == (1, 100, (0, 0, 0))
      and close(BOTH["mean"], 0)),
     ("and its predictions", reads(SAID, {"vtrain-multi-1": {}})["vtrain-multi-1"]["high_s"] == 4.3),
     ("a mark of bytes and spaces of a header do not matter",
@@ -357,7 +363,7 @@ CHECKS = [
     *((f"refused: {said}", str(reads(text)).startswith(said)) for text, said in WRONG_ROWS),
     *((f"refused: {said}", str(reads(text, MINE)).startswith(said)) for text, said in WRONG_SAID),
     ("its band, its memory and its verdicts are scored where it has them",
-     (TOOL["inside"], TOOL["right"], TOOL["verdicts"]) == (0, 75, 4) and close(TOOL["memory"], 10)),
+     (TOOL["inside"], TOOL["right"], TOOL["verdicts"]) == (0, 60, 5) and close(TOOL["memory"], 10)),
     ("no text of the plot stands upon another", not overlaps(PICTURE)),
     ("nor of the one beside the page", not overlaps(PLOT)),
     ("the plot beside the page has the sets, rows and means of its table", LISTED == DRAWN != []),
@@ -371,5 +377,6 @@ def main():
     return 0 if all(good for _, good in CHECKS) else 1
 
 
+    ("sizes are told once where they are one", benchmark.size(MINE.values()) == "1 measured training step on 16 GPUs.\n"),
 if __name__ == "__main__":
     sys.exit(main())
