@@ -21,6 +21,7 @@ from page import fill, percent, table
 
 HERE = pathlib.Path(__file__).resolve().parent
 KEYS = HERE.parents[1] / "docs" / "reference" / "keys.md"
+MACHINES = HERE / "machines.csv"
 MEASURED = "measured_s"
 
 
@@ -54,7 +55,7 @@ def fail(path, line, text):
 
 
 def like(name, known):
-    near = difflib.get_close_matches(name.lower(), known, 1)
+    near = [k for k in known if name.startswith(f"{k}_")] or difflib.get_close_matches(name.lower(), known, 1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -63,6 +64,9 @@ def header(path, names, columns, needs, known):
     if len(names) == 1 and re.search("[;\t]", names[0]):
         fail(path, 1, "no column id; is the file comma-separated?")
     for name in names:
+        of = "rows" if name in ROW else "predictions" if name in SAID else ""
+        if name not in known and of:
+            fail(path, 1, f"{name}: a column of {of}; this table is read as the other kind")
         if name not in known:
             fail(path, 1, f"{name or '(no name)'}: no such column" + (like(name, known) or
                                                       f"; line 1 names columns: {', '.join(columns)}"))
@@ -73,14 +77,39 @@ def header(path, names, columns, needs, known):
             fail(path, 1, f"no column {name}; needed are {', '.join(needs)}")
 
 
-def read(path, columns, needs, full, keys=()):
+# Kinds of values in keys.md, and what a cell of them looks like; all others are words.
+FORMS = {"whole number": r"\d+", "like ": r"[\d.]+(e[+-]?\d+)? ?[\w/%]*", "text": ".*", "list of": ".*",
+         "letters": ".*", "path": ".*"}
+
+
+def right(value, meaning):
+    """(what is right, whether a cell is so) of a key, as far as its line of keys.md says it."""
+    kind, *words = value.split(r" \| ")
+    form = next((form for start, form in FORMS.items() if kind.startswith(start)), None)
+    several = re.match("(?:some|order) of (.*)", kind)
+    limits = re.fullmatch(r"whole number (\d+) \.\. (\d+)", kind)
+    if several:
+        one = f"({'|'.join(map(re.escape, several[1].split(', ')))})"
+        form = rf"\[?{one}([+, ]+{one})*\]?"
+    elif kind == "text" and "<br>" in meaning:  # the names of presets
+        form, words = None, re.findall("`([^`]+)`", meaning.rpartition("<br>")[2])
+    elif form is None:
+        words.insert(0, kind)
+    said = " or ".join(words if form is None else [kind, *words])
+    words += [case for word in words if word in ("true", "false") for case in (word.title(), word.upper())]
+    return said, lambda text: text in words or form is not None and bool(re.fullmatch(form, text)) and (
+        not limits or int(limits[1]) <= int(text) <= int(limits[2]))
+
+
+def read(path, columns, needs, full, keys=None):
     """(line, row) of a table with `columns` and further `keys`, all cells checked. The columns
     `needs` must be there, and cells of `full` may not be empty."""
+    known = (keys or {}) | columns
     data = path.read_bytes()
     try:
         lines = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
         names = [name.strip() for name in next(lines, [])]
-        header(path, names, columns, needs, [*columns, *keys])
+        header(path, names, columns, needs, known)
         count = 0
         for count, cells in enumerate(filter(None, lines), 1):
             at = lines.line_num
@@ -89,9 +118,9 @@ def read(path, columns, needs, full, keys=()):
                                "and a text with commas takes quotes")
             row = dict.fromkeys(columns, "") | {n: c.strip() for n, c in zip(names, cells)}
             for name, text in row.items():
-                right, good = columns.get(name, TEXT)
+                said, good = known[name]
                 if not good(text) if text else name in full:
-                    fail(path, at, f"{name}: {repr(text) if text else 'empty'}; write {right}")
+                    fail(path, at, f"{name}: {repr(text) if text else 'empty'}; write {said}")
             yield at, row | {n: float(row[n]) if row[n] else None for n in columns
                              if columns[n] is NUMBER}
     except UnicodeDecodeError as error:
@@ -102,13 +131,45 @@ def read(path, columns, needs, full, keys=()):
         fail(path, 1, "no line below the names of columns")
 
 
+def contradictions(row, machines):
+    """(column, what else the row says) where its cells do not fit together."""
+    def count(column, default=1):
+        return int(float(row.get(column) or default))
+    own = [m for m in machines if m["gpu"] == row["gpu"]]
+    if not own:
+        yield "gpu", f"machines.csv has {', '.join(dict.fromkeys(m['gpu'] for m in machines))}"
+        return
+    gpus, preset = count("gpus"), row.get("cluster.preset")
+    if preset and preset not in [m["cluster.preset"] for m in own]:
+        yield "cluster.preset", f"gpu is {row['gpu']}; see machines.csv"
+    nodes, size = count("cluster.nodes"), row.get("cluster.gpus_per_node")
+    if preset and not size:
+        size = next(m["gpus_per_node"] for m in machines if m["cluster.preset"] == preset)
+    if size and nodes * int(size) != gpus:
+        yield "gpus", f"cluster.nodes x cluster.gpus_per_node is {nodes} x {size}"
+    ranks = math.prod(count(f"layout.{name}") for name in ("tensor", "context", "pipeline"))
+    data = count("layout.data", gpus // ranks)
+    if data * ranks != gpus:
+        yield "gpus", f"layout.data x tensor x context x pipeline is {data} x {ranks}"
+    elif row[MEASURED] and count("layout.global_batch") % (data * count("layout.micro_batch")):
+        yield "layout.global_batch", f"{data} replicas x layout.micro_batch do not divide it"
+    if (row["ideal_s"] or 0) > (row[MEASURED] or math.inf):
+        yield "ideal_s", f"{MEASURED} is less, {row[MEASURED]:g}"
+    held = re.match(r"([\d.]+) ?GiB", row.get("cluster.memory") or f"{own[0]['memory_gib']} GiB")
+    if held and (row["peak_memory_gib"] or 0) > float(held[1]):
+        yield "peak_memory_gib", f"{row['gpu']} has {held[1]}"
+
+
 def read_rows(*folders):
     """{id: row} of every table of the folders; numbers are numbers, `set` is the table's name."""
-    rows, keys = {}, re.findall(r"^\| `([\w.]+)` \|", KEYS.read_text(encoding="utf-8"), re.M)
+    rows, keys = {}, {key: right(*of) for key, *of in re.findall(
+        r"^\| `([\w.]+)` \| (.*?) \| .*? \| (.*) \|$", KEYS.read_text(encoding="utf-8"), re.M)}
+    with MACHINES.open(encoding="utf-8", newline="") as file:
+        machines = list(csv.DictReader(file))
     for folder in folders:
-        tables = sorted(folder.glob("*.csv"))
+        tables = sorted(folder.glob("*.csv")) if folder.is_dir() else [folder]
         if not tables:
-            sys.exit(f"{folder}: {'no table of rows in it' if folder.is_dir() else 'no such folder'}")
+            sys.exit(f"{folder}: no table of rows in it")
         for path in tables:
             for line, row in read(path, ROW, ROW_NEEDS, ROW_NEEDS, keys):
                 if row["id"] in rows:
@@ -116,6 +177,8 @@ def read_rows(*folders):
                 if (row[MEASURED] is None) != (row["oom"] == "1"):
                     fail(path, line, f"{MEASURED}: {row[MEASURED] or 'empty'}, but oom is "
                                      f"{row['oom'] or 'empty'}; write a time, or oom 1")
+                for column, why in contradictions(row, machines):
+                    fail(path, line, f"{column}: {row[column]}, but {why}")
                 rows[row["id"]] = row | {"set": path.stem}
     return rows
 
@@ -283,7 +346,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("predictions", nargs="+", type=pathlib.Path)
     parser.add_argument("--rows", type=pathlib.Path, action="append", metavar="FOLDER",
-                        help="folder of tables in place of tests/ledger/rows; may be repeated")
+                        help="folder or table, in place of tests/ledger/rows; may be repeated")
     parser.add_argument("--by", choices=("set", "gpu"), default="set")
     parser.add_argument("--svg", type=pathlib.Path, metavar="FILE", help="draw the errors")
     parser.add_argument("--check", type=pathlib.Path, metavar="PAGE", help="fail where they are not these")
@@ -297,7 +360,7 @@ def main():
                 sys.exit(f"{path}: another file is named {path.stem}, too; rename one")
             tools[path.stem] = read_predictions(path, rows)
     except OSError as error:
-        sys.exit(f"score.py: {error}")
+        sys.exit(f"{error.filename}: {error.strerror}")
     lines, groups = [], by(rows.values(), args.by)
     for name, said in tools.items():
         mean, sets = overall(rows, said)

@@ -211,7 +211,8 @@ def reads(text, of=None):
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         try:
             if of is None:
-                return benchmark.read_rows(path.parent)
+                rows = benchmark.read_rows(path.parent)
+                return rows if benchmark.read_rows(path) == rows else None  # a folder, or its table
             return benchmark.read_predictions(path, of)
         except SystemExit as error:
             return str(error).removeprefix(f"{folder}/")
@@ -223,7 +224,7 @@ BOTH = benchmark.score(list(MINE.values()), reads("id,step_time_s,fits\nmine-1,4
 
 def row_with(column, text):
     cells = dict(zip(HEADER.split(","), FIRST.split(","))) | {column: text}
-    return f"{HEADER}\n{','.join(cells.values())}\n"
+    return f"{','.join(cells)}\n{','.join(cells.values())}\n"
 
 
 # what is wrong with it, and the beginning of what is said
@@ -235,9 +236,26 @@ WRONG_ROWS = [
     (row_with("gpus", "sixteen"), "t.csv:2: gpus: 'sixteen'; write a whole number"),
     (row_with("licence", ""), "t.csv:2: licence: empty"),
     (row_with("oom", "no"), "t.csv:2: oom: 'no'; write 0, 1"),
+    *((row_with(column, text), f"t.csv:2: {column}: '{text}'; write {what}") for column, text, what in [
+        ("cluster.preset", "dgx-x", "dgx1-v100 or dgx2-v100"), ("framework.preset", "fsdp2", "megatron-lm or"),
+        ("model.dtype", "int8", "bf16 or"), ("layout.recompute", "norm+all", "some of none, ffn"),
+        ("layout.zero", "4", "whole number 0 .. 3"), ("model.rotary", "none", "like 3 %"),
+        ("model.tied", "yes", "true or false"), ("layout.order", "[model]", "order of tensor,")]),
+    *((row_with(column, text), f"t.csv:2: {wrong}, but {why}") for column, text, wrong, why in [
+        ("gpu", "h900", "gpu: h900", "machines.csv has v100-sxm2-32g, a100-sxm-40g"),
+        ("gpu", "b300-sxm", "cluster.preset: dgx-h100", "gpu is b300-sxm"),
+        ("layout.tensor", "32", "gpus: 16", "layout.data x tensor x context x pipeline is 0 x 32"),
+        ("cluster.nodes", "", "gpus: 16", "cluster.nodes x cluster.gpus_per_node is 1 x 8"),
+        ("layout.data", "4", "gpus: 16", "layout.data x tensor x context x pipeline is 4 x 2"),
+        ("layout.global_batch", "100", "layout.global_batch: 100", "8 replicas x layout.micro_batch do not"),
+        ("ideal_s", "4.1", "ideal_s: 4.1", "measured_s is less, 4.02"),
+        ("peak_memory_gib", "81", "peak_memory_gib: 81.0", "h100-sxm has 79.1")]),
+    ("id,step_time_s\nmine-1,4\n", "t.csv:1: step_time_s: a column of predictions; this table is"),
+    (EXAMPLE.replace("layout.tensor", "layout.tensor_parallel"),
+     "t.csv:1: layout.tensor_parallel: no such column; did you mean layout.tensor?"),
     (row_with("measured_s", ""), "t.csv:2: measured_s: empty, but oom is 0"),
-    (EXAMPLE.replace("4.02", "4,02"), "t.csv:2: 21 cells under 20 columns"),
-    (f"{HEADER}\n{FIRST}\nmine-2,x\n", "t.csv:3: 2 cells under 20 columns"),
+    (EXAMPLE.replace("4.02", "4,02"), "t.csv:2: 23 cells under 22 columns"),
+    (f"{HEADER}\n{FIRST}\nmine-2,x\n", "t.csv:3: 2 cells under 22 columns"),
     (f"{HEADER}\n{FIRST}\n{FIRST}\n", "t.csv:3: id: 'mine-1' is there twice"),
     (EXAMPLE.replace("CC0-1.0", "fr\u00e9e").encode("latin-1"), "t.csv:2: not UTF-8"),
 ]
@@ -359,6 +377,7 @@ CHECKS = [
     ("and its predictions", reads(SAID, {"vtrain-multi-1": {}})["vtrain-multi-1"]["high_s"] == 4.3),
     ("a mark of bytes and spaces of a header do not matter",
      reads("\ufeffid, step_time_s\nmine-1,4\n", MINE)["mine-1"]["step_time_s"] == 4),
+    ("sizes are told once where they are one", benchmark.size(MINE.values()) == "1 measured training step on 16 GPUs.\n"),
     ("a picture has a lane for a tool without times", ">none<" in benchmark.picture(MINE, {"none": {}})),
     *((f"refused: {said}", str(reads(text)).startswith(said)) for text, said in WRONG_ROWS),
     *((f"refused: {said}", str(reads(text, MINE)).startswith(said)) for text, said in WRONG_SAID),
@@ -377,6 +396,5 @@ def main():
     return 0 if all(good for _, good in CHECKS) else 1
 
 
-    ("sizes are told once where they are one", benchmark.size(MINE.values()) == "1 measured training step on 16 GPUs.\n"),
 if __name__ == "__main__":
     sys.exit(main())
