@@ -209,7 +209,7 @@ MOSAIC_CLUSTER = {"a100_80gb": "dgx-a100-80g", "a100_40gb": "dgx-a100-40g",
 
 def mosaic_keys(row):
     return common(row) | {
-        "model.positions": row["seq"],  # stands for ALiBi: no rotary embedding
+        "model.rotary": "0 %",  # ALiBi has no weights
         "model.dtype": "fp8" if "fp8" in row["precision"] else "bf16",
         "layout.zero": 3 if "FULL_SHARD" in row["zero_or_fsdp"] else 2,
         "layout.recompute": row["act_ckpt"],

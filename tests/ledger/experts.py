@@ -123,7 +123,7 @@ DATASETS = [
           role="framework.expert_floor, on one row",
           notes="Qwen3 235B, routing forced to be balanced."),
     steps("modelzoo, real routing", of("ModelZoo", real=True), machine="256 H100", slow=True,
-          role="run.routing",
+          role="run.routing", fitted=("run.routing",),
           source="github.com/yanring/Megatron-MoE-ModelZoo",
           notes="The pairs of four of the rows above, with the loads of a real router; how uneven "
                 "those are is not stated."),
