@@ -416,6 +416,8 @@ const struct ty_field ty_arch_fields[] = {
     ROW(rotary, QUANTITY, .late = true, .dim = TY_DIM_RATIO, .min = 0, .max = 1,
         .fallback = "100 %",
         .doc = "share of a head's width that rotary embeddings turn; 0: none, as with ALiBi"),
+    FLAG(rotary_scaled, "whether rotary embeddings are scaled, too (YaRN's mscale, gpt-oss): fused "
+                        "kernels of Transformer Engine do not (NVIDIA/Megatron-LM rope_utils.py)"),
     FLAG(tied, "whether the output matrix is the embedding matrix"),
     ROW(positions, UINT, .min = 1, .max = 100000000, .fallback = "none", .blank = "none",
         .doc = "learned position embeddings; none: rotary ones"),
@@ -424,6 +426,8 @@ const struct ty_field ty_arch_fields[] = {
     ROW(attention_gate, BOOL, .late = true, .fallback = "false",
         .doc = "whether a gate as wide as the queries scales the output of attention (Qwen3-Next)"),
     FLAG(sinks, "whether every head has an attention sink: a learned logit beside its scores"),
+    FLAG(expert_clamp,
+         "whether gate and up of experts are clamped before their activation (gpt-oss)"),
     COUNT(experts, 100000, "routed experts of a layer; 0: it has an MLP"),
     COUNT(experts_per_token, 1000, "routed experts that a token goes to"),
     DERIVED(expert_ffn, 10000000, "inner width of one routed expert; auto: ffn"),

@@ -147,11 +147,13 @@ struct ty_arch {
     bool embedding_norm; /* behind the embedding (BLOOM) */
     double rotary;       /* share of a head's width that is rotated; none where positions are
                              * learned */
+    bool rotary_scaled;  /* they are scaled as well, which fused kernels do not (YaRN's mscale) */
     bool tied;           /* output matrix is the embedding matrix */
     uint32_t positions;  /* learned position embeddings; 0: rotary ones */
     double dropout;      /* > 0: dropout masks are stored */
     bool attention_gate; /* what attention gives is scaled by a gate made with the queries */
     bool sinks; /* one learned logit a head that a query may look at besides its keys (gpt-oss) */
+    bool expert_clamp; /* gate and up of experts are limited before their activation (gpt-oss) */
 
     /* mixture of experts; 0: none. Layers from `dense_layers` on have them in place of an MLP */
     uint32_t experts, experts_per_token;

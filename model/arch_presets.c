@@ -53,7 +53,9 @@
 /* Every other layer has a window; biases are everywhere, in experts and router, too. */
 #define GPT_OSS                                                                                    \
     "kv_heads: 8\nhead_dim: 64\nvocabulary: 201088\nsequence: 4096\nwindow: 128\n"                 \
-    "window_period: 2\nsinks: true\nrouter_bias: true\nmlp: swiglu\nnorm_kind: rmsnorm\n"          \
+    "window_period: 2\nsinks: true\nexpert_clamp: true\nrotary_scaled: true\nrouter_bias: "        \
+    "true\nmlp: "                                                                                  \
+    "swiglu\nnorm_kind: rmsnorm\n"                                                                 \
     "bias: true\ntied: false\n"
 #define GPT_OSS_SOURCE "OpenAI 2025, arXiv 2508.10925, table 1; config.json"
 

@@ -214,7 +214,10 @@ static void hf_put_experts(struct ty_hf_reader *r, const struct ty_hf_experts *x
         ty_hf_put_number(r, "expert_latent", latent);
     }
     ty_hf_put(r, "shared_gate", x->shared_gate && shared > 0 ? "true" : "false");
-    ty_hf_put(r, "sinks", x->sinks ? "true" : "false");
+    const char *const gpt_oss = x->sinks ? "true" : "false";
+    ty_hf_put(r, "sinks", gpt_oss);
+    ty_hf_put(r, "expert_clamp", gpt_oss);
+    ty_hf_put(r, "rotary_scaled", gpt_oss);
     ty_hf_put(r, "router_bias", has_router_bias(r, x) ? "true" : "false");
     put_groups(r);
 }

@@ -226,7 +226,7 @@ static void norms_and_rotation(const struct ty_block_maker *b, struct ty_unit_op
         ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, b->shard.kv_heads * head);
     }
     if (rotates(arch)) {
-        const bool one = b->layout->framework.fused_rotary;
+        const bool one = b->layout->framework.fused_rotary && !arch->rotary_scaled;
         ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, one ? TY_FUSED : TY_UNFUSED,
                              b->shard.tokens * (b->shard.heads + b->shard.kv_heads) * d *
                                  arch->rotary);

@@ -53,7 +53,11 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
                        uint32_t used, double rows, double width)
 {
     uint32_t activation = 0;
-    while (b->out->op[made].kernel[activation].op != TY_OPERATOR_ACTIVATION) {
+    bool clamped = false;
+    const struct ty_kernel *kernels = b->out->op[made].kernel;
+    while (kernels[activation].op != TY_OPERATOR_ACTIVATION ||
+           kernels[activation].variant == TY_ACTIVATION_CLAMP) {
+        clamped = clamped || kernels[activation].variant == TY_ACTIVATION_CLAMP;
         activation++;
     }
     const double elements = rows * width;
@@ -64,6 +68,7 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     const bool unfused = kernel == TY_ACTIVATION_SWIGLU_UNFUSED;
     ty_block_keep(b, made, made, name->gate, gate ? read : 0);
     ty_block_keep(b, made, made, name->up, read);
+    ty_block_keep_of(b, made, activation - 1, made, "clamped gate and up", clamped ? 2 * inner : 0);
     ty_block_keep_of(b, made, activation, made, name->silu, unfused ? inner : 0);
     const double input = ty_block_kept_input(b, &b->out->op[used], TY_TARGET_DOWN, elements,
                                              elements * ty_block_operand_bytes(b));
@@ -285,6 +290,10 @@ static uint32_t products(struct ty_block_maker *b, uint8_t role)
                  b->shard.experts * h * matrices * f);
     for (uint32_t i = 0; i < n; i++) {
         grouped(b, op, h, matrices / n * f);
+    }
+    if (b->arch->expert_clamp && !b->layout->framework.fused_experts) {
+        ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION, TY_ACTIVATION_CLAMP,
+                             matrices * rows * f);
     }
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
                          ty_activation_of(b->arch, &b->layout->framework), one ? 0 : rows * f);

@@ -541,17 +541,17 @@ static struct traffic rotary(const struct ty_gpu *gpu, const struct ty_kernel *k
  * take framework operators in 32 bit. Forward, tensors of 16 bit: bias times weight (2 written),
  * the sum (3 read, 2 written), a concatenation (2, 2) and a cast (2, 1). Backward: a cast (1, 2),
  * the row's gradient (2, 1) and its concatenation (1, 1), then for bias and weight each a product
- * (2, 2) and a sum (2). */
+ * (2, 2) and a sum (2). A clamp before the activation (weighted_bias_quick_geglu_impl) reads and
+ * writes, as does the concatenation of gate and up; backward the clamp reads two, and the gradients
+ * are joined. */
 static struct traffic activation(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
                                  bool backward)
 {
     static const struct {
         double forward, backward;
-    } tensors[] = {[TY_ACTIVATION_GELU] = {2, 3},
-                   [TY_ACTIVATION_SWIGLU] = {3, 5},
-                   [TY_ACTIVATION_SWIGLU_REMADE] = {3, 6},
-                   [TY_ACTIVATION_SWIGLU_UNFUSED] = {5, 8},
-                   [TY_ACTIVATION_EXPERT_BIAS] = {14, 20}};
+    } tensors[] = {[TY_ACTIVATION_GELU] = {2, 3},          [TY_ACTIVATION_SWIGLU] = {3, 5},
+                   [TY_ACTIVATION_SWIGLU_REMADE] = {3, 6}, [TY_ACTIVATION_SWIGLU_UNFUSED] = {5, 8},
+                   [TY_ACTIVATION_EXPERT_BIAS] = {14, 20}, [TY_ACTIVATION_CLAMP] = {4, 5}};
     const double n =
         backward ? tensors[kernel->variant].backward : tensors[kernel->variant].forward;
     return streamed(n * e, gpu->activation_efficiency);

@@ -21,6 +21,7 @@ static const struct ty_word *operator_kernel_words(int op)
         {"swiglu-remade", TY_ACTIVATION_SWIGLU_REMADE, NULL},
         {"swiglu-unfused", TY_ACTIVATION_SWIGLU_UNFUSED, NULL},
         {"expert-bias", TY_ACTIVATION_EXPERT_BIAS, NULL},
+        {"clamp", TY_ACTIVATION_CLAMP, NULL},
         {NULL, 0, NULL}};
     static const struct ty_word grouped[] = {
         {"calls", TY_GROUPED_CALLS, NULL}, {"one", TY_GROUPED_ONE, NULL}, {NULL, 0, NULL}};

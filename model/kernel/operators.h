@@ -72,7 +72,8 @@ enum ty_activation_kernel {
     TY_ACTIVATION_SWIGLU,         /* one kernel */
     TY_ACTIVATION_SWIGLU_REMADE,  /* the same; backward it writes the product again */
     TY_ACTIVATION_SWIGLU_UNFUSED, /* silu, then a product */
-    TY_ACTIVATION_EXPERT_BIAS     /* a row of each expert times what the router gave, added */
+    TY_ACTIVATION_EXPERT_BIAS,    /* a row of each expert times what the router gave, added */
+    TY_ACTIVATION_CLAMP           /* gate and up are limited, each by itself, and joined again */
 };
 
 enum ty_grouped_kernel {

@@ -123,7 +123,7 @@ KNOWN = {
         "groups": {"GPU": shape("gpu"), "model": shape("model.preset")},
         "notes": "Dispatcher, recomputation, graphs and fused GEMMs are those of the recipes of "
                  "its performance scripts, by release as far as known. One layout differs by 1.4 "
-                 "and by 1.6 times between releases. gpt-oss in bf16 is 15 to 20 % too fast on all "
+                 "and by 1.6 times between releases. gpt-oss in bf16 is 8 to 13 % too fast on all "
                  "GPUs, with experts over nodes more: not known why."},
 }
 

@@ -327,4 +327,20 @@ TEST(biases_of_experts_are_added_by_themselves)
     }
 }
 
+/* Gate and up, 2 x 4096 rows of 1024 numbers: read and written by the clamp and by what joins them,
+ * 8 bytes each, and kept once more. */
+TEST(clamped_experts_move_and_keep_gate_and_up_once_more)
+{
+    for (int one = 0; one < 2; one++) {
+        struct model_case c;
+        experts_case(&c);
+        c.layout.framework.fused_experts = one != 0;
+        c.layout.framework.fused_expert_mlp = false;
+        const double without = expert_bytes(&c), elements = 2 * 4096.0 * 1024;
+        c.arch.expert_clamp = true;
+        assert_near(expert_bytes(&c) - without, one != 0 ? 0 : 8 * elements, 1e-9);
+        assert_near(kept(&c, "clamped gate and up"), one != 0 ? 0 : 2 * elements, 1e-9);
+    }
+}
+
 TY_SUITE("fp8")
