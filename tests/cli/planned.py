@@ -123,7 +123,8 @@ class Suite(Test):
                        self.same(a, b) and a["row"] == b["row"] for a, b in zip(found["rows"], roomy)),
                    (found["rows"][:2], roomy[:2]))
         ahead = [row for row in tight if swept.index(row) < swept.index(roomy[9])][:10]
-        self.check("and tight are those ahead of the last of them", 0 < len(ahead) ==
+        least = 1 if len(sys.argv) == 2 else 0  # a space from outside may have none
+        self.check("and tight are those ahead of the last of them", least <= len(ahead) ==
                    len(found["tight"]) and all(self.same(a, b) and a["row"] == b["row"]
                                                for a, b in zip(found["tight"], ahead)),
                    (found["tight"], ahead))
