@@ -135,9 +135,10 @@ def contradictions(row, machines):
     """(column, what else the row says) where its cells do not fit together."""
     def count(column, default=1):
         return int(float(row.get(column) or default))
+    known = list(dict.fromkeys(m["gpu"] for m in machines))
     own = [m for m in machines if m["gpu"] == row["gpu"]]
-    if not own:
-        yield "gpu", f"machines.csv has {', '.join(dict.fromkeys(m['gpu'] for m in machines))}"
+    if not own and like(row["gpu"], known):
+        yield "gpu", f"machines.csv has {', '.join(known)}"
         return
     gpus, preset = count("gpus"), row.get("cluster.preset")
     if preset and preset not in [m["cluster.preset"] for m in own]:
@@ -155,7 +156,8 @@ def contradictions(row, machines):
         yield "layout.global_batch", f"{data} replicas x layout.micro_batch do not divide it"
     if (row["ideal_s"] or 0) > (row[MEASURED] or math.inf):
         yield "ideal_s", f"{MEASURED} is less, {row[MEASURED]:g}"
-    held = re.match(r"([\d.]+) ?GiB", row.get("cluster.memory") or f"{own[0]['memory_gib']} GiB")
+    held = re.match(r"([\d.]+) ?GiB", row.get("cluster.memory") or
+                    (f"{own[0]['memory_gib']} GiB" if own else ""))
     if held and (row["peak_memory_gib"] or 0) > float(held[1]):
         yield "peak_memory_gib", f"{row['gpu']} has {held[1]}"
 

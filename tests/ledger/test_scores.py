@@ -242,7 +242,7 @@ WRONG_ROWS = [
         ("layout.zero", "4", "whole number 0 .. 3"), ("model.rotary", "none", "like 3 %"),
         ("model.tied", "yes", "true or false"), ("layout.order", "[model]", "order of tensor,")]),
     *((row_with(column, text), f"t.csv:2: {wrong}, but {why}") for column, text, wrong, why in [
-        ("gpu", "h900", "gpu: h900", "machines.csv has v100-sxm2-32g, a100-sxm-40g"),
+        ("gpu", "H100", "gpu: H100", "machines.csv has v100-sxm2-32g, a100-sxm-40g"),
         ("gpu", "b300-sxm", "cluster.preset: dgx-h100", "gpu is b300-sxm"),
         ("layout.tensor", "32", "gpus: 16", "layout.data x tensor x context x pipeline is 0 x 32"),
         ("cluster.nodes", "", "gpus: 16", "cluster.nodes x cluster.gpus_per_node is 1 x 8"),
@@ -285,6 +285,8 @@ CHECKS = [
      and close(scores.spearman([(1, 30), (2, 20), (3, 10)]), -1)),
     ("rank correlation of one exchange among four",
      close(scores.spearman([(1, 1), (2, 3), (3, 2), (4, 4)]), 0.8)),
+    ("a row of another GPU needs no machine of ours", "mine-1" in reads(
+        row_with("gpu", "mi300x").replace("cluster.preset", "cluster.memory").replace("dgx-h100", "192 GiB"))),
     ("small sweeps have no rank correlation", scores.spearman_within([[(1, 1), (2, 2)]])
      == (None, 0)),
     ("the best factor is the best of many", abs(scores.scaled_error(PAIRS)[0]
