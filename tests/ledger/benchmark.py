@@ -250,7 +250,7 @@ def check(binary, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("trainyard", help="the program, in its build directory")
-    parser.add_argument("--bands", action="store_true", help="with 90 %% bands, in many minutes")
+    parser.add_argument("--bands", action="store_true", help="with 90 %% bands, in 12 minutes")
     parser.add_argument("--check", action="store_true", help="compare rows, write nothing")
     args = parser.parse_args()
     binary = pathlib.Path(args.trainyard).resolve()
