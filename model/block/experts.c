@@ -53,13 +53,13 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
                        uint32_t used, double rows, double width)
 {
     uint32_t activation = 0;
-    bool clamped = false;
     const struct ty_kernel *kernels = b->out->op[made].kernel;
-    while (kernels[activation].op != TY_OPERATOR_ACTIVATION ||
-           kernels[activation].variant == TY_ACTIVATION_CLAMP) {
-        clamped = clamped || kernels[activation].variant == TY_ACTIVATION_CLAMP;
+    while (kernels[activation].op != TY_OPERATOR_ACTIVATION) {
         activation++;
     }
+    const uint32_t first = activation;
+    const bool clamped = kernels[first].variant == TY_ACTIVATION_CLAMP;
+    activation += clamped;
     const double elements = rows * width;
     const double inner = elements * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const double read = elements * ty_block_cache_bytes(b);
@@ -68,7 +68,7 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     const bool unfused = kernel == TY_ACTIVATION_SWIGLU_UNFUSED;
     ty_block_keep(b, made, made, name->gate, gate ? read : 0);
     ty_block_keep(b, made, made, name->up, read);
-    ty_block_keep_of(b, made, activation - 1, made, "clamped gate and up", clamped ? 2 * inner : 0);
+    ty_block_keep_of(b, made, first, made, "clamped gate and up", clamped ? 2 * inner : 0);
     ty_block_keep_of(b, made, activation, made, name->silu, unfused ? inner : 0);
     const double input = ty_block_kept_input(b, &b->out->op[used], TY_TARGET_DOWN, elements,
                                              elements * ty_block_operand_bytes(b));
