@@ -88,41 +88,52 @@ static void put_saved(const struct ty_block_maker *b, struct ty_saved saved)
     }
 }
 
+static struct ty_saved kept(uint32_t made, uint32_t kernel, uint32_t used, const char *name,
+                            double bytes)
+{
+    return (struct ty_saved){.name = name,
+                             .life = TY_LIFE_KEPT,
+                             .bytes = bytes,
+                             .made = made,
+                             .used = used,
+                             .kernel = kernel};
+}
+
+static struct ty_saved needed(enum ty_tensor_life life, enum ty_part part, const char *name,
+                              double bytes)
+{
+    return (struct ty_saved){.name = name,
+                             .life = life,
+                             .part = part,
+                             .bytes = bytes,
+                             .made = TY_INPUT,
+                             .used = TY_INPUT};
+}
+
 void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
                    double bytes)
 {
-    ty_block_keep_of(b, made, 0, used, name, bytes);
+    put_saved(b, kept(made, 0, used, name, bytes));
 }
 
 void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t kernel, uint32_t used,
                       const char *name, double bytes)
 {
-    put_saved(b, (struct ty_saved){.name = name,
-                                   .life = TY_LIFE_KEPT,
-                                   .bytes = bytes,
-                                   .made = made,
-                                   .used = used,
-                                   .kernel = kernel});
+    put_saved(b, kept(made, kernel, used, name, bytes));
 }
 
 void ty_block_keep_input(const struct ty_block_maker *b, uint32_t made, uint32_t kernel,
                          uint32_t used, const char *name, double bytes)
 {
-    ty_block_keep_of(b, made, kernel, used, name, bytes);
-    if (bytes > 0) {
-        b->out->saved[b->out->n_saved - 1].weight = true;
-    }
+    struct ty_saved input = kept(made, kernel, used, name, bytes);
+    input.weight = true;
+    put_saved(b, input);
 }
 
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes)
 {
-    put_saved(b, (struct ty_saved){.name = name,
-                                   .life = life,
-                                   .part = part,
-                                   .bytes = bytes,
-                                   .made = TY_INPUT,
-                                   .used = TY_INPUT});
+    put_saved(b, needed(life, part, name, bytes));
 }
 
 void ty_block_need_most(const struct ty_block_maker *b, enum ty_part part, const char *name,
@@ -148,11 +159,9 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
     for (uint32_t i = 0; i < op->n_weights && !op->frozen; i++) {
         most = fmax(most, op->weights[i].params);
     }
-    const double bytes = b->layout->zero < 2 ? 2 * most : 0;
-    ty_block_need(b, life, op->part, name, bytes);
-    if (bytes > 0) {
-        b->out->saved[b->out->n_saved - 1].weight = true;
-    }
+    struct ty_saved wgrad = needed(life, op->part, name, b->layout->zero < 2 ? 2 * most : 0);
+    wgrad.weight = true;
+    put_saved(b, wgrad);
 }
 
 /* Bytes of the gradient of what a product gives, as its weight gradient reads it. */
@@ -196,10 +205,10 @@ void ty_block_hold_gradients(const struct ty_block_maker *b)
         }
     }
     ty_block_need(b, TY_LIFE_WEIGHT, TY_PART_NONE, name, sum);
-    ty_block_need(b, TY_LIFE_WEIGHT, TY_PART_NONE, "gradients of experts' results", routed);
-    if (routed > 0) {
-        b->out->saved[b->out->n_saved - 1].routed = routed;
-    }
+    struct ty_saved results =
+        needed(TY_LIFE_WEIGHT, TY_PART_NONE, "gradients of experts' results", routed);
+    results.routed = routed;
+    put_saved(b, results);
 }
 
 bool ty_block_overlaps_products(const struct ty_block_maker *b)
