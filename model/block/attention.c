@@ -76,6 +76,14 @@ static void down(struct ty_block_maker *b)
     ty_block_whole_weight(op, "kv down", rows * (kv + rope) + kv);
 }
 
+/* The fused kernels of latent attention turn by sines that are scaled already (Megatron-LM,
+ * multi_latent_attention.py, get_cached_cos_sin). */
+int ty_rotary_of(const struct ty_arch *arch, const struct ty_framework *framework)
+{
+    const bool scales = arch->rotary_scaled && !ty_arch_is_latent(arch);
+    return framework->fused_rotary && !scales ? TY_FUSED : TY_UNFUSED;
+}
+
 static void up(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
@@ -94,8 +102,7 @@ static void up(struct ty_block_maker *b)
     ty_block_product(b, op, tokens, from, q);
     ty_block_product(b, op, tokens, arch->kv_latent, kv);
     if (arch->positions == 0 && arch->head_rope > 0) {
-        const bool one = b->layout->framework.fused_rotary;
-        ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, one ? TY_FUSED : TY_UNFUSED,
+        ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, ty_rotary_of(arch, &b->layout->framework),
                              tokens * (heads + 1) * arch->head_rope);
     }
     ty_block_weight(op, "q up", from * q);
@@ -226,8 +233,7 @@ static void norms_and_rotation(const struct ty_block_maker *b, struct ty_unit_op
         ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, b->shard.kv_heads * head);
     }
     if (rotates(arch)) {
-        const bool one = b->layout->framework.fused_rotary && !arch->rotary_scaled;
-        ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, one ? TY_FUSED : TY_UNFUSED,
+        ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, ty_rotary_of(arch, &b->layout->framework),
                              b->shard.tokens * (b->shard.heads + b->shard.kv_heads) * d *
                                  arch->rotary);
     }

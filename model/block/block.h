@@ -319,6 +319,9 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
 /* mlp.c: the kernel of its activation, enum ty_activation_kernel. */
 int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *framework);
 
+/* attention.c: the kernel of rotary embeddings, enum ty_fusion. */
+int ty_rotary_of(const struct ty_arch *arch, const struct ty_framework *framework);
+
 /* The kernel of the loss, enum ty_fusion or TY_ANY_KERNEL. */
 int ty_loss_of(const struct ty_framework *framework);
 

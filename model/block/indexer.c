@@ -31,8 +31,7 @@ static void indexer(struct ty_block_maker *b)
     ty_block_product(b, op, b->shard.tokens, h, heads);
     ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, tokens * d);
     if (arch->positions == 0 && arch->head_rope > 0) {
-        const bool one = b->layout->framework.fused_rotary;
-        ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, one ? TY_FUSED : TY_UNFUSED,
+        ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, ty_rotary_of(arch, &b->layout->framework),
                              tokens * (heads + 1) * arch->head_rope);
     }
     ty_block_elementwise(b, op, TY_OPERATOR_CAST, TY_CAST_HADAMARD, tokens * (heads + 1) * d);

@@ -20,7 +20,7 @@ static int own_variant(const struct ty_arch *arch, const struct ty_framework *fr
     case TY_OPERATOR_ACTIVATION:
         return ty_activation_of(arch, framework);
     case TY_OPERATOR_ROTARY:
-        return framework->fused_rotary && !arch->rotary_scaled ? TY_FUSED : TY_UNFUSED;
+        return ty_rotary_of(arch, framework);
     case TY_OPERATOR_CROSS_ENTROPY:
         return ty_loss_of(framework);
     case TY_OPERATOR_MERGE:
