@@ -53,10 +53,8 @@
 /* Every other layer has a window; biases are everywhere, in experts and router, too. */
 #define GPT_OSS                                                                                    \
     "kv_heads: 8\nhead_dim: 64\nvocabulary: 201088\nsequence: 4096\nwindow: 128\n"                 \
-    "window_period: 2\nsinks: true\nexpert_clamp: true\nrotary_scaled: true\nrouter_bias: "        \
-    "true\nmlp: "                                                                                  \
-    "swiglu\nnorm_kind: rmsnorm\n"                                                                 \
-    "bias: true\ntied: false\n"
+    "window_period: 2\nsinks: true\nexpert_clamp: true\nrotary_scaled: true\n"                     \
+    "router_bias: true\nmlp: swiglu\nnorm_kind: rmsnorm\nbias: true\ntied: false\n"
 #define GPT_OSS_SOURCE "OpenAI 2025, arXiv 2508.10925, table 1; config.json"
 
 /* A block a layer, no positions; an MLP of two matrices (squared ReLU costs what GELU does). */

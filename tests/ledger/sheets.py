@@ -99,7 +99,7 @@ KNOWN = {
         "groups": {"model": shape("model.preset")},
         "notes": "Real routers, simulated balanced. Exchanges beside passes as the configurations "
                  "say; fused GEMMs of experts and fp8 attention as Megatron-Bridge 26.06 (guess). "
-                 "Between 512 and 2,048 GB200 a step loses 1.4 s that is not simulated."},
+                 "DeepSeek-V3 on 512 and 2,048 GB200 loses 1.7 s a step that is not simulated."},
     "megatron_bridge_dense": {
         **nvidia("preset: llama3-70b, attention: flash3"), "name": "megatron-bridge 70B",
         "time": FITTED, "role": "cluster.mxfp8_speed", "machine": "32 and 64 H100, GB200, GB300",
