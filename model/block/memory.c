@@ -191,15 +191,22 @@ double ty_memory_kept(const struct ty_unit_ops *unit)
     return sum;
 }
 
-double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
-                      enum ty_tensor_life life)
+/* Bytes of one life that are there in a pass; in a whole backward all of them are. */
+static double sum_in(const struct ty_tensors *tensors, enum ty_unit_kind unit,
+                     enum ty_tensor_life life, enum ty_phase phase)
 {
     double sum = 0;
     for (uint32_t i = 0; i < tensors->n; i++) {
         const struct ty_tensor *x = &tensors->item[i];
-        sum += x->unit == unit && x->life == life ? x->bytes : 0;
+        sum += x->unit == unit && x->life == life && ty_tensor_is_in(x, phase) ? x->bytes : 0;
     }
     return sum;
+}
+
+double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
+                      enum ty_tensor_life life)
+{
+    return sum_in(tensors, unit, life, TY_PHASE_BACKWARD);
 }
 
 bool ty_tensor_waits(const struct ty_tensor *x)
@@ -244,22 +251,10 @@ static double freed(const struct ty_tensors *tensors, const struct ty_memory_sta
     return sum;
 }
 
-/* What a unit needs for a moment of a backward. */
-static double moment_of(const struct ty_tensors *tensors, enum ty_unit_kind k,
-                        enum ty_tensor_life life, enum ty_phase phase)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < tensors->n; i++) {
-        const struct ty_tensor *x = &tensors->item[i];
-        sum += x->unit == k && x->life == life && ty_tensor_is_in(x, phase) ? x->bytes : 0;
-    }
-    return sum;
-}
-
 /* What the backward of a unit needs and brings back. */
 static double brief_of(const struct ty_tensors *tensors, enum ty_unit_kind k, enum ty_phase phase)
 {
-    return moment_of(tensors, k, TY_LIFE_BACKWARD, phase) +
+    return sum_in(tensors, k, TY_LIFE_BACKWARD, phase) +
            ty_tensors_sum(tensors, k, TY_LIFE_RECOMPUTED);
 }
 
@@ -358,7 +353,7 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
     const enum ty_tensor_life life = ty_memory_loss_life(phase);
     const double buffered =
         stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_BUFFERED) : 0;
-    const double loss = stage->head ? moment_of(tensors, TY_UNIT_HEAD, life, phase) + buffered : 0;
+    const double loss = stage->head ? sum_in(tensors, TY_UNIT_HEAD, life, phase) + buffered : 0;
     struct ty_memory_peak layer = {.kind = TY_PEAK_NONE, .layer = TY_UNIT_LAYER};
     if (phase == TY_PHASE_DGRAD) {
         layer = fullest_moment(tensors, stage);

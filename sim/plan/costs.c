@@ -336,30 +336,24 @@ static int make_key(struct ty_plan_costs *costs, const struct ty_layout *layout,
 
 /* ---- what is held ---- */
 
-static double sum_of(const struct ty_tensors *tensors, const struct ty_tensor *like)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < tensors->n; i++) {
-        const struct ty_tensor *x = &tensors->item[i];
-        sum += x->unit == like->unit && x->life == like->life && x->weight == like->weight
-                   ? x->bytes
-                   : 0;
-    }
-    return sum;
-}
-
 /* One entry for all tensors in a kind of unit that are there at the same times. */
 static int add_tensors(struct ty_plan_costs *costs, const struct ty_units *units,
                        struct ty_plan_layer *layer)
 {
     struct ty_tensor sum[TY_N_UNIT_KINDS * TY_N_LIVES * 2];
+    double bytes[TY_N_UNIT_KINDS][TY_N_LIVES][2] = {{{0}}};
     ty_memory_tensors(units, costs->tensors);
+    for (uint32_t i = 0; i < costs->tensors->n; i++) {
+        const struct ty_tensor *x = &costs->tensors->item[i];
+        bytes[x->unit][x->life][x->weight] += x->bytes;
+    }
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
         for (uint32_t i = 0; i < 2 * TY_N_LIVES; i++) {
-            struct ty_tensor *all = &sum[layer->n_tensors];
-            *all = (struct ty_tensor){"", k, i % 2 == 1, (enum ty_tensor_life)(i / 2), 0, 0};
-            all->bytes = sum_of(costs->tensors, all);
-            layer->n_tensors += all->bytes > 0;
+            const double all = bytes[k][i / 2][i % 2];
+            if (all > 0) {
+                sum[layer->n_tensors++] =
+                    (struct ty_tensor){"", k, i % 2 == 1, (enum ty_tensor_life)(i / 2), all, 0};
+            }
         }
     }
     layer->tensor = ty_arena_array(&costs->arena, struct ty_tensor, layer->n_tensors);
