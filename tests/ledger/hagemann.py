@@ -6,7 +6,8 @@
 They are under CC BY-NC-SA 4.0, so their rows are not in this repository. FOLDER holds the *.xlsx;
 --fetch downloads those that are missing (2 MB). Rows go to FOLDER/rows: score.py --rows FOLDER/rows.
 A step time is computed from the column "Average MFU" as the paper defines it, which gives its printed
-step times within 0.2 %; text there is a run that ran out of memory."""
+step times within 0.2 %; text there is a run that ran out of memory. A step has 4 Mi tokens; of 13B with
+FlashAttention 2 an eighth, which times with two stages show (docs/internals/accuracy.md)."""
 import argparse
 import csv
 import pathlib
@@ -30,6 +31,7 @@ MODELS = {"13B": (40, 5120, 13824), "30B": (60, 6656, 17888), "65B": (80, 8192, 
 HEADS = {"13B": 40, "30B": 52, "65B": 64}
 VOCABULARY, PEAK = 128000, 312e12
 TOKENS = 2048 * 2048  # of a global batch, at both lengths
+FEWER = TOKENS // 8   # of the late sheets
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
@@ -57,16 +59,20 @@ def table(path):
     return [{names[c]: text for c, text in row.items() if c in names} for row in rows[2:]]
 
 
-def seconds(mfu, model, sequence, gpus):
+def seconds(mfu, tokens, model, sequence, gpus):
     layers, hidden, ffn = MODELS[model]
     weights = layers * (4 * hidden ** 2 + 3 * hidden * ffn) + 2 * hidden * VOCABULARY
-    return TOKENS * (6 * weights + 12 * layers * hidden * sequence) / (mfu * gpus * PEAK)
+    return tokens * (6 * weights + 12 * layers * hidden * sequence) / (mfu * gpus * PEAK)
 
 
 def row_of(name, at, row):
     model = re.search(r"_(\d+B)_", name)[1]
     gpus, sequence = int(re.search(r"_(\d+)_GPUs", name)[1]), 8192 if "8k" in name else 2048
     kernel = row["kernel"]
+    late = name == "llama_13B_bfloat16_64_GPUs_all_runs" and "attention2" in kernel
+    replicas = gpus // int(row["model_parallel_size"]) // int(row["pipe_parallel_size"])
+    tokens = max(FEWER if late else TOKENS, sequence * replicas * int(row["micro_batch_size"]))
+    shape = tokens, model, sequence, gpus
     try:
         mfu = float(row["Average MFU"])
     except ValueError:
@@ -76,9 +82,9 @@ def row_of(name, at, row):
         "id": f"{name.split('/')[-1]}-{at}", "source": "Hagemann et al. 2023", "licence": "CC BY-NC-SA 4.0",
         "noise": "0.005", "gpu": "a100-sxm-80g", "gpus": gpus, "layouts": 1,
         "sweep": f"{name}, {kernel}, {row.get('sequence_parallel', '')}",
-        "measured_s": "" if mfu is None else f"{seconds(mfu, model, sequence, gpus):.6g}",
+        "measured_s": "" if mfu is None else f"{seconds(mfu, *shape):.6g}",
         "peak_memory_gib": "", "oom": int(mfu is None), "power_w": "",
-        "ideal_s": f"{seconds(1, model, sequence, gpus):.6g}",
+        "ideal_s": f"{seconds(1, *shape):.6g}",
         "cluster.preset": "dgx-a100-80g", "cluster.nodes": gpus // 8, "model.layers": layers,
         "model.hidden": hidden, "model.heads": HEADS[model], "model.ffn": ffn,
         "model.vocabulary": VOCABULARY, "model.sequence": sequence,
@@ -86,7 +92,7 @@ def row_of(name, at, row):
         "fused-softmax" if "megatron" in kernel.lower() else "unfused",
         "model.norm": "fused" if "RMS" in kernel else "unfused",
         "layout.tensor": row["model_parallel_size"], "layout.pipeline": row["pipe_parallel_size"],
-        "layout.micro_batch": row["micro_batch_size"], "layout.global_batch": TOKENS // sequence,
+        "layout.micro_batch": row["micro_batch_size"], "layout.global_batch": tokens // sequence,
         "layout.recompute": "none" if row["activation_checkpointing_type"] == "disabled" else "full",
         "layout.sequence_parallel":
         "true" if row.get("sequence_parallel", "").lower() in ("true", "1") else "false",

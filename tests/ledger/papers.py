@@ -271,19 +271,21 @@ def best(results, **fixed):
 
 
 def conclusions(context):
-    def layouts(model, nodes, **more):
+    def layouts(model, nodes, own, **more):
         base = (f"cluster: {{preset: dgx-a100-80g, nodes: {nodes}}}\n"
                 f"model: {{preset: {model}, sequence: 2048, attention: flash2, norm: fused, "
                 "vocabulary: 128000}\n"
-                "layout: {zero: 1, global_batch: 2048}\n"
+                "layout: {zero: 1}\n"
                 f"framework: {{{datasets.HAGEMANN_STACK}}}\n")
-        rows = [{"layout.tensor": t, "layout.pipeline": p, "layout.micro_batch": b,
+        rows = [own | {"layout.tensor": t, "layout.pipeline": p, "layout.micro_batch": b,
                  "layout.recompute": r, "layout.sequence_parallel": s}
                 for t in (1, 2, 4, 8) for p in (1, 2, 4, 8) for b in (1, 2, 4)
                 for r in ("none", "full") for s in more.get("shared", ("false",))
                 if s == "false" or t > 1]
         return tables.sweep(context.binary, base, rows)
-    small, large = layouts("llama-13b", 8), layouts("llama-65b", 16, shared=("false", "true"))
+    small = layouts("llama-13b", 8, datasets.HAGEMANN_LATE
+                    | {"layout.global_batch": datasets.HAGEMANN_LATE_BATCH})
+    large = layouts("llama-65b", 16, {"layout.global_batch": 2048}, shared=("false", "true"))
     rows = []
 
     def add(words, gain):
