@@ -250,6 +250,10 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "whether a pipeline rank starts its next pass before the last message has left"),
     ROW(stage_split, WORD, .words = split_words, .fallback = "layers",
         .doc = "what layout.stage_layers auto spreads evenly over the stages of a pipeline"),
+    FLAG(rack_pipelines, "false",
+         "whether a dense model's layout.order, left out, is [tensor, context, pipeline, data] "
+         "where "
+         "a node is a rack (more than 16 GPUs), so that a pipeline lies within one"),
     FLAG(
         scatter_gather_p2p, "false",
         "whether each tensor rank sends one part of a pipeline message over its own NIC and the "

@@ -128,6 +128,7 @@ struct ty_framework {
     int overlap_p2p;      /* enum ty_overlap_p2p: the next pass may start before a message is
                                  * sent */
     int stage_split;      /* enum ty_stage_split */
+    bool rack_pipelines;  /* stages of a dense model are neighbours where a node is a rack */
     bool expert_overlap;  /* a forward and a backward over each other */
     bool scatter_gather_p2p; /* messages are sent in parts, one a tensor rank */
     bool fused_activation;   /* SwiGLU is one kernel ... */

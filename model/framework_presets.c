@@ -35,22 +35,23 @@ static const char megatron_lm[] =
  * NVIDIA-NeMo/Megatron-Bridge (scripts/performance/configs, training/comm_overlap.py,
  * training/mixed_precision.py), and the configurations of MLPerf Training 3.0 to 6.0. Even stages
  * leave one layer less to the first and the last chunk where two are missing (126 layers in 64
- * chunks), which is what account_for_embedding_in_pipeline_split and its kin do. TP_PP_DP_MAPPING
- * of some dense jobs on racks is layout.order [tensor, context, pipeline, data]: not the default,
- * for it moves those by 0.1 %, and experts of a node or rack to other nodes. */
+ * chunks), which is what account_for_embedding_in_pipeline_split and its kin do. */
 static const char nemo[] =
     "preset: nemo\n"
     "grad_dtype: model                # set_llama3_common_configs: grad_reduce_in_fp32 = False\n"
     "reduce_dtype: model              # the same: their buffer has one type\n"
     "overlap_tensor_products: true    # tp_comm_overlap, user buffers\n"
     "scatter_sms: 0                   # userbuffers_fp8_*: ring_exchange; bf16: pipeline, 4 to 32\n"
+    "rack_pipelines: true             # TP_PP_DP_MAPPING\n"
     "fp8_weights: true                # fp8_param_gather of bf16_with_fp8_*_mixed\n"
     "bucket: 256 MiB                  # comm_overlap.py: 128 x 1024^2 parameters\n"
     "fused_loss: true                 # cross_entropy_fusion_impl te\n"
     "dispatch_sync: 0 s               # guess: full-iteration graphs leave no way to the host\n"
     "layer_floor: 0 s                 # cuda_graph_impl, FULL_CUDA_GRAPH: no host time\n"
     "pass_overhead: 0 s               # the same\n";
-static const char megatron_bridge[] = "preset: megatron-bridge\n";
+static const char megatron_bridge[] =
+    "preset: megatron-bridge\n"
+    "rack_pipelines: false            # use_tp_pp_dp_mapping: but for adapters\n";
 
 /* Jiang et al. 2024 (MegaScale, NSDI), section 3, on top of Megatron-LM: what it says is hidden;
  * numbers of sections are from memory. Its parallel blocks and windows are keys of the model. */

@@ -84,6 +84,7 @@ struct ty_gpu {
 };
 
 #define TY_PAIRED_MAX 16u /* GPUs of a node whose links join pairs */
+#define TY_NODE_GPUS  16u /* most GPUs of a node that is no rack */
 
 /* The links of a GPU to those of its node, and what collectives make of them. Bus bandwidths are
  * those of nccl-tests. */

@@ -424,6 +424,25 @@ static void find_gpus(struct ty_loader *l)
     }
 }
 
+/* A framework's order of ranks, where the file has none. Where nothing is new, who varies a
+ * configuration has set the order. */
+static void order_ranks(struct ty_config *c, const bool *anew)
+{
+    const struct ty_section *s = &c->sections[TY_SECTION_LAYOUT];
+    struct ty_origin *from = &s->origins[ty_section_field(s, "order") - s->fields];
+    const struct ty_layout *l = &c->layout;
+    const bool within = l->framework.rack_pipelines && c->cluster.gpus_per_node > TY_NODE_GPUS &&
+                        !ty_arch_is_moe(&c->arch) && l->stage_tensor.n + l->stage_data.n == 0;
+    if (from->kind <= TY_ORIGIN_PRESET && (anew[TY_SECTION_CLUSTER] || anew[TY_SECTION_MODEL] ||
+                                           anew[TY_SECTION_LAYOUT] || anew[TY_SECTION_FRAMEWORK])) {
+        *from = (struct ty_origin){.kind = within ? TY_ORIGIN_PRESET : TY_ORIGIN_DEFAULT,
+                                   .name = l->framework.preset,
+                                   .searched = from->searched};
+        c->layout.order.item[2] = within ? TY_AXIS_PIPELINE : TY_AXIS_DATA;
+        c->layout.order.item[3] = within ? TY_AXIS_DATA : TY_AXIS_PIPELINE;
+    }
+}
+
 /* Of what is derived for the first time. */
 static void keep_given(struct ty_config *c, const bool *anew)
 {
@@ -441,6 +460,7 @@ static void keep_given(struct ty_config *c, const bool *anew)
 void ty_loader_check(struct ty_loader *l, const bool *anew)
 {
     struct ty_config *c = l->config;
+    order_ranks(c, anew);
     keep_given(c, anew);
     if (!l->open) {
         refuse_left(l, anew);

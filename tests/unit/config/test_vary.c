@@ -123,9 +123,12 @@ static const char *const settings[] = {
     "cluster.nodes=0",
     "cluster.derate=1.5",
     "cluster.gpu=h100-sxm-80g",
+    "cluster.gpus_per_node=64",
     "fabric.preset=nope",
     "fabric.oversubscription=2",
     "framework.preset=torchtitan",
+    "framework.preset=nemo",
+    "framework.rack_pipelines=true",
     "framework.bucket=50 MB",
     "framework.expert_overlap=true",
     "run.contention=false",
@@ -184,6 +187,32 @@ static uint32_t check_rows(const char *text, uint32_t n)
     return right;
 }
 
+static const char racks[] = "cluster: {preset: gb200-nvl72, gpus_per_node: 64, nodes: 2}\n"
+                            "model: {preset: llama-30b}\n"
+                            "layout: {tensor: 2, pipeline: 4, global_batch: 64, "
+                            "sequence_parallel: true}\n"
+                            "framework: {preset: nemo}\n";
+
+/* framework.rack_pipelines: of dense models on racks, where the file says nothing. */
+TEST(a_framework_orders_the_ranks_of_a_rack)
+{
+    static const struct {
+        const char *set;
+        int third;
+    } rows[] = {{"run.seed=5", TY_AXIS_PIPELINE},
+                {"cluster.gpus_per_node=16", TY_AXIS_DATA},
+                {"model.preset=mixtral-8x7b", TY_AXIS_DATA},
+                {"framework.preset=megatron-bridge", TY_AXIS_DATA},
+                {"layout.order=[tensor, context, data, pipeline]", TY_AXIS_DATA}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_err err;
+        struct ty_config *config = read_with(racks, &rows[i].set, 1, &err);
+        ck_assert_msg(config != NULL, "%s", err.text);
+        ck_assert_int_eq(config->layout.order.item[2], rows[i].third);
+        ty_config_free(config);
+    }
+}
+
 TEST(a_row_of_settings_is_what_reading_the_file_with_them_gives)
 {
     static const char wrong[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
@@ -202,6 +231,7 @@ TEST(a_row_of_settings_is_what_reading_the_file_with_them_gives)
     ck_assert(right > n / 10 && right < n - n / 10);
     ck_assert_uint_gt(check_rows(wrong, n / 4), 0);
     ck_assert_uint_gt(check_rows(left, n / 4), 0);
+    ck_assert_uint_gt(check_rows(racks, n / 4), 0);
     (void)check_rows(lacking, n / 4);
     ck_assert_uint_eq(check_rows(misspelt, n / 20), 0);
     ck_assert_uint_eq(check_rows(broken, n / 20), 0);
