@@ -39,6 +39,8 @@ static const struct ty_word split_words[] = {
     {"layers", TY_STAGE_SPLIT_LAYERS, "transformer layers; the last stage gets no extra layer"},
     {"modules", TY_STAGE_SPLIT_MODULES,
      "embedding, layers, final norm and head, each counting one"},
+    {"matrices", TY_STAGE_SPLIT_MATRICES,
+     "layers and head by the sizes of their matrices, to a stage until it has more than its share"},
     {NULL, 0, NULL},
 };
 

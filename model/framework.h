@@ -75,7 +75,8 @@ enum ty_gather_unit {
 /* What layout.stage_layers auto deals evenly. */
 enum ty_stage_split {
     TY_STAGE_SPLIT_LAYERS,
-    TY_STAGE_SPLIT_MODULES /* embedding, layers, final norm and head alike */
+    TY_STAGE_SPLIT_MODULES, /* embedding, layers, final norm and head alike */
+    TY_STAGE_SPLIT_MATRICES /* layers and head by their matrices */
 };
 
 /* How tokens get to their experts and back. */

@@ -158,6 +158,7 @@ static const char nanotron[] =
     "fused_gate: true                 # gate_up_proj\n"
     "overlap_tensor_reduce: false     # guess: tp_linear_async_communication is an option\n"
     "overlap_p2p: false               # sends and receives are waited for\n"
+    "stage_split: matrices            # build_model: get_block_compute_costs\n"
     "fused_activation: false          # GLUActivation: act(gate), then a multiplication\n"
     "fused_rotary: true               # flash-attn's kernel\n"
     "fused_merge: false               # guess: it has no rings\n"

@@ -88,6 +88,16 @@ static uint32_t layer_of_module(const struct ty_arch *arch, uint32_t stages, uin
     return layer < arch->layers ? layer : arch->layers;
 }
 
+/* Of layers and head, weighed by q, k, v, output and a gated MLP, and by the vocabulary (nanotron's
+ * build_model): a stage ends behind the layer with which all up to it have more than their share. */
+static uint32_t layer_of_share(const struct ty_arch *arch, uint32_t stages, uint32_t stage)
+{
+    const uint64_t layer = 4 * (uint64_t)arch->heads * arch->head_dim + 3 * (uint64_t)arch->ffn;
+    const uint64_t all = layer * arch->layers + arch->vocabulary;
+    const uint64_t begin = all * stage / (stages * layer) + 1;
+    return stage == 0 ? 0 : begin < arch->layers && stage < stages ? (uint32_t)begin : arch->layers;
+}
+
 /* What predicts further tokens runs behind the last layer: each module is a layer and another run
  * of the head, and the head counts as a layer, too. The last stage has as many layers fewer. */
 static struct ty_layers before_modules(const struct ty_arch *arch, uint32_t stages, uint32_t stage)
@@ -112,10 +122,12 @@ static struct ty_layers stretch(const struct ty_layout *layout, const struct ty_
         layers.count = layout->stage_layers.item[stage];
         return layers;
     }
-    if (layout->framework.stage_split == TY_STAGE_SPLIT_MODULES && stages > 1) {
-        const uint32_t begin = layer_of_module(arch, stages, stage);
-        return (struct ty_layers){.first = begin,
-                                  .count = layer_of_module(arch, stages, stage + 1) - begin};
+    if (layout->framework.stage_split != TY_STAGE_SPLIT_LAYERS && stages > 1) {
+        uint32_t (*first)(const struct ty_arch *, uint32_t, uint32_t) =
+            layout->framework.stage_split == TY_STAGE_SPLIT_MODULES ? layer_of_module
+                                                                    : layer_of_share;
+        const uint32_t begin = first(arch, stages, stage);
+        return (struct ty_layers){.first = begin, .count = first(arch, stages, stage + 1) - begin};
     }
     if (arch->mtp > 0 && stages > 1) {
         return before_modules(arch, stages, stage);
@@ -674,6 +686,14 @@ static int check_stages(const struct layout_check *c)
                              (unsigned)(c->arch->layers + TY_LAYOUT_MODULES),
                              (unsigned long long)stages,
                              (unsigned)(c->arch->layers + TY_LAYOUT_MODULES) / 2);
+    }
+    if (given->n == 0 && l->framework.stage_split == TY_STAGE_SPLIT_MATRICES && stages > 2 &&
+        layer_of_share(c->arch, (uint32_t)stages, (uint32_t)stages - 2) == c->arch->layers) {
+        return ty_check_fail(c->section, "pipeline", c->err,
+                             "framework.stage_split matrices leaves no layers to the last two of "
+                             "%llu stages, so large is the head; write fewer stages, or "
+                             "layout.stage_layers",
+                             (unsigned long long)stages);
     }
     for (uint32_t i = 0; i < given->n; i++) {
         sum += given->item[i];

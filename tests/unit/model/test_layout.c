@@ -343,6 +343,37 @@ TEST(modules_are_dealt_evenly_and_what_is_left_over_to_the_first)
     }
 }
 
+/* framework.stage_split matrices: a stage ends when all up to it have more than their share, also
+ * where a layer ends at the share itself. The head of the first weighs four layers, of the third
+ * ten. */
+TEST(matrices_of_layers_and_head_are_shared)
+{
+    static const struct {
+        uint32_t layers, heads, head_dim, ffn, stages, count[8];
+    } rows[] = {{16, 32, 64, 8192, 2, {11, 5}},
+                {28, 32, 96, 8192, 2, {16, 12}},
+                {4, 8, 64, 3686, 3, {4, 0, 0}},
+                {32, 32, 128, 14336, 4, {9, 9, 8, 6}},
+                {32, 32, 128, 14336, 1, {32}}};
+    struct ty_layout layout = {.tensor = 1};
+    layout.framework.stage_split = TY_STAGE_SPLIT_MATRICES;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const struct ty_arch arch = {.layers = rows[i].layers,
+                                     .heads = rows[i].heads,
+                                     .head_dim = rows[i].head_dim,
+                                     .ffn = rows[i].ffn,
+                                     .vocabulary = 131072};
+        uint32_t next = 0;
+        for (uint32_t s = 0; s < rows[i].stages; s++) {
+            const struct ty_layers part = ty_layout_layers(&layout, &arch, rows[i].stages, s);
+            ck_assert_uint_eq(part.count, rows[i].count[s]);
+            ck_assert_uint_eq(part.first, next);
+            next += part.count;
+        }
+        ck_assert_uint_eq(next, rows[i].layers);
+    }
+}
+
 /* A module that predicts a further token weighs two layers, and the head one. */
 TEST(modules_that_predict_tokens_spare_the_last_stage)
 {
