@@ -270,7 +270,10 @@ const struct ty_field ty_framework_fields[] = {
          "false: its kernel recomputes it there from gate and up"),
     FLAG(fused_loss, "false",
          "whether the cross-entropy is one kernel on 16-bit logits that writes their gradient over "
-         "them; false: operators on 32-bit copies (memory only: the time is that of operators)"),
+         "them; false: operators on 32-bit copies"),
+    ROW(loss_metrics, UINT, .max = 4, .fallback = "0",
+        .doc =
+            "losses without gradients that are computed next to the loss, for logs (Composer: 2)"),
     FLAG(parallel_loss, "true",
          "whether the loss is computed on sharded columns of logits; false: tensor ranks gather "
          "all columns, and each runs framework operators and an arg-max on all of them"),

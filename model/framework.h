@@ -144,6 +144,7 @@ struct ty_framework {
     bool fp8_weights;          /* weights are kept and gathered in fp8 */
     bool fp8_attention;        /* so are queries, keys and values on the way into attention */
     double norm_speed;         /* of fused norms over the GPU's norm_passes */
+    uint32_t loss_metrics;     /* further losses of the same logits, for logs */
     bool fused_loss;    /* cross-entropy reads 16-bit logits and writes their gradient over them */
     bool parallel_loss; /* tensor ranks keep their columns of logits to themselves */
     bool buffered_logits;  /* the last stage keeps those of the micro-batch before */

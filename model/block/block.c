@@ -120,7 +120,7 @@ static void whole(const struct ty_block_maker *b, uint32_t loss)
 
 int ty_loss_of(const struct ty_framework *framework)
 {
-    return framework->parallel_loss || framework->fused_loss ? TY_ANY_KERNEL : TY_UNFUSED;
+    return framework->fused_loss ? TY_FUSED : framework->parallel_loss ? TY_ANY_KERNEL : TY_UNFUSED;
 }
 
 /* In an operator of its own where not all of it is alike: gathered, or run again, or its product
@@ -141,6 +141,10 @@ static void loss(struct ty_block_maker *b)
     op->loss = parallel;
     ty_block_elementwise(b, op, TY_OPERATOR_CROSS_ENTROPY, ty_loss_of(framework),
                          b->shard.tokens * columns);
+    for (uint32_t i = 0; i < framework->loss_metrics; i++) {
+        ty_block_elementwise(b, op, TY_OPERATOR_CROSS_ENTROPY, TY_LOSS_METRIC,
+                             b->shard.tokens * columns);
+    }
     const uint32_t last = b->out->n - 1;
     if (framework->fused_loss) {
         ty_block_keep(b, last, last, "logits", e * b->shard.tokens * columns);

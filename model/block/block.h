@@ -322,7 +322,7 @@ int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *fram
 /* attention.c: the kernel of rotary embeddings, enum ty_fusion. */
 int ty_rotary_of(const struct ty_arch *arch, const struct ty_framework *framework);
 
-/* The kernel of the loss, enum ty_fusion or TY_ANY_KERNEL. */
+/* The kernel of the loss, enum ty_loss_kernel or TY_ANY_KERNEL. */
 int ty_loss_of(const struct ty_framework *framework);
 
 /* ---- params.c ---- */

@@ -444,17 +444,23 @@ static struct ty_cost attention_cost(const struct ty_gpu *gpu, const struct ty_k
 #define EMBEDDING_SHARE 0.15
 /* Of the loss over a sharded vocabulary (MooreThreads/SimuMax, A100). */
 #define LOSS_SHARE 0.81
-/* Bytes per logit. Forward: 16-bit logit read, its 32-bit copy written, read for the maximum and
- * for the exponentials. Backward: probability read, gradient written in 16 bit, read to scale.
- * Implementations range from 6 (fused) to 24 in all. */
-#define LOSS_FORWARD_B  14.0
-#define LOSS_BACKWARD_B 8.0
-/* Of torch.nn.functional.cross_entropy on a 32-bit copy, and an arg-max for the accuracy next to
- * it. Forward: the copy (2 read, 4 written), log_softmax (4, 4), arg-max (2). Backward: the
- * gradient of nll_loss (4 written), that of log_softmax (8 read, 4 written), the cast to 16 bit
- * (4, 2). */
-#define LOSS_UNFUSED_FORWARD_B  16.0
-#define LOSS_UNFUSED_BACKWARD_B 22.0
+/* Bytes per logit, forward and backward.
+ *
+ * Sharded, as Megatron-LM's vocab_parallel_cross_entropy. Forward: the 32-bit copy (2 read, 4
+ * written), its maximum (4), taken off (4, 4), exponentials (4, 4), their sum (4), probabilities
+ * (4, 4). Backward: they are scaled (4, 4) and cast to 16 bit (4, 2). Eight stages that sail-sg
+ * timed (VocabularyParallelism, A100) have 39 to 40 and 12, where products run at 250 TFLOP/s.
+ *
+ * Apart, as torch.nn.functional.cross_entropy on a 32-bit copy, and an arg-max for the accuracy next
+ * to it. Forward: the copy (2, 4), log_softmax (4, 4), arg-max (2). Backward: the gradient of nll_loss
+ * (4 written), that of log_softmax (8 read, 4 written), the cast to 16 bit (4, 2).
+ *
+ * Fused, as Transformer Engine's and flash-attention's: read for maximum and sum, then read and
+ * overwritten by the gradient, which the backward scales (2, 2). */
+static const struct loss_bytes {
+    double forward, backward;
+} loss_sharded = {38, 14},
+  loss_bytes[] = {[TY_LOSS_APART] = {16, 22}, [TY_LOSS_FUSED] = {6, 4}, [TY_LOSS_METRIC] = {14, 0}};
 /* Bytes per element of a merge, besides reading the partial result. In one kernel a 32-bit sum is
  * read and written. By operators, out - sigmoid(lse' - lse) (out - out'): out' is copied to 32 bit
  * (written), the difference reads two and writes one, its product with the weight reads and writes
@@ -621,13 +627,13 @@ static struct traffic cast(const struct ty_gpu *gpu, const struct ty_kernel *ker
     return traffic;
 }
 
-/* With sharded logits, or of framework operators. */
 static struct traffic loss(const struct ty_kernel *kernel, bool backward)
 {
-    const bool apart = kernel->variant == TY_UNFUSED;
-    const double forward = apart ? LOSS_UNFUSED_FORWARD_B : LOSS_FORWARD_B;
-    const double back = apart ? LOSS_UNFUSED_BACKWARD_B : LOSS_BACKWARD_B;
-    return streamed(backward ? back : forward, LOSS_SHARE);
+    const struct loss_bytes bytes =
+        kernel->variant == TY_ANY_KERNEL ? loss_sharded : loss_bytes[kernel->variant];
+    struct traffic traffic = streamed(backward ? bytes.backward : bytes.forward, LOSS_SHARE);
+    traffic.kernels = backward && bytes.backward == 0 ? 0 : 1;
+    return traffic;
 }
 
 static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel,

@@ -245,7 +245,11 @@ def mosaic(gpu, role):
         family="MPT with FSDP, LLM Foundry", table="mosaic_llm_foundry",
         base=base(f"preset: {MOSAIC_CLUSTER[gpu]}", "tied: true, attention: flash2", "",
                   "preset: fsdp"),
-        inputs={"model.full_attention": Input("true", "inferred from its long sequences")},
+        inputs={"model.full_attention": Input("true", "inferred from its long sequences"),
+                "framework.loss_metrics": Input("2", "Composer updates LanguageCrossEntropy and "
+                                                     "LanguagePerplexity with every micro-batch, "
+                                                     "which llm-foundry could not switch off then "
+                                                     "(pull request 642)")},
         keys=mosaic_keys, keep=lambda row: row["gpu"] == gpu and "outlier" not in row["notes"],
         left_out="a row that its table marks as an outlier" if gpu == "a100_40gb" else "",
         oom=lambda row: False, sweep=lambda row: f"{row['model']} on {row['gpus']}",

@@ -254,8 +254,9 @@ TEST(elementwise_kernels_move_their_bytes)
     c.cluster.gpu.kernel_overhead = 0;
     const struct ty_arch swiglu = c.arch;
     struct ty_arch gelu = c.arch, learned = c.arch;
-    struct ty_layout gathered = c.layout;
+    struct ty_layout gathered = c.layout, fused = c.layout;
     gathered.framework.parallel_loss = false;
+    fused.framework.fused_loss = true;
     gelu.mlp = TY_MLP_GELU;
     learned.positions = 2048;
     const struct {
@@ -274,10 +275,12 @@ TEST(elementwise_kernels_move_their_bytes)
         {kernel_of(on, &gelu, layout, TY_OPERATOR_ACTIVATION, true), 0.49, 6 * T * f},
         {kernel_of(on, &swiglu, layout, TY_OPERATOR_EMBEDDING, false), 0.15, 5 * T * h},
         {kernel_of(on, &swiglu, layout, TY_OPERATOR_EMBEDDING, true), 0.15, 7 * T * h},
-        {kernel_of(on, &swiglu, layout, TY_OPERATOR_CROSS_ENTROPY, false), 0.81, 14 * T * V},
-        {kernel_of(on, &swiglu, layout, TY_OPERATOR_CROSS_ENTROPY, true), 0.81, 8 * T * V},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_CROSS_ENTROPY, false), 0.81, 38 * T * V},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_CROSS_ENTROPY, true), 0.81, 14 * T * V},
         {kernel_of(on, &swiglu, &gathered, TY_OPERATOR_CROSS_ENTROPY, false), 0.81, 16 * T * V},
         {kernel_of(on, &swiglu, &gathered, TY_OPERATOR_CROSS_ENTROPY, true), 0.81, 22 * T * V},
+        {kernel_of(on, &swiglu, &fused, TY_OPERATOR_CROSS_ENTROPY, false), 0.81, 6 * T * V},
+        {kernel_of(on, &swiglu, &fused, TY_OPERATOR_CROSS_ENTROPY, true), 0.81, 4 * T * V},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const double moved = rows[i].cost.seconds * rows[i].share * 2039e9;

@@ -195,7 +195,7 @@ TEST(stages_of_different_width_beat_the_best_of_the_space)
     ck_assert_double_lt(step_s, 0.97 * even); /* 1.42 s, 1.36 s */
     ck_assert_double_eq(out.stages.step_s, step_s);
     ck_assert_double_eq(step_of(&m, out.point, &out.stages), step_s);
-    ck_assert_str_eq(ty_plan_uneven_value(&out, "layout", "stage_layers"), "[7, 3]");
+    ck_assert_str_eq(ty_plan_uneven_value(&out, "layout", "stage_layers"), "[8, 2]");
     ck_assert_str_eq(ty_plan_uneven_value(&out, "layout", "stage_data"), "[4, 2]");
     drop(&m);
 }
