@@ -66,19 +66,25 @@ def keys(row):
         # Recipes of Megatron-FSDP say grad-reduce-in-bf16; in 32 bit nothing would hide it.
         "framework.reduce_dtype": "model" if sharded else "auto",
         "run.routing": ROUTING.get(row["routing"], "balanced"),
-    } | DTYPES[dtype] | fused(row)
+    } | DTYPES[dtype] | recipe(row)
 
 
-def fused(row):
-    """Megatron-Bridge's recipes for racks from 26.06 on (perf_recipes, *_gb300.py): one kernel for
-    the MLPs of experts, attention in fp8, exchanges beside the passes of another micro-batch."""
+def recipe(row):
+    """What Megatron-Bridge's recipes have beside the table. From 26.06 on (perf_recipes, *_gb300.py
+    and *_b300.py): one kernel for the MLPs of experts, attention in fp8, exchanges beside the passes
+    of another micro-batch."""
     source, _, container = row["source"].rpartition(" ")
-    if (source != "Megatron-Bridge" or container < "26.06" or row["precision"] != "mxfp8"
-            or row["gpu"] not in ("GB200", "GB300")):
+    if source != "Megatron-Bridge":
         return {}
-    beside = "true" if row["preset"].startswith("deepseek") or int(row["pp"]) > 1 else "false"
-    return {"framework.fused_experts": "true", "framework.fused_expert_mlp": "true",
-            "framework.fp8_attention": "true", "framework.expert_overlap": beside}
+    keys = {"framework.grad_dtype": "model"}  # grad_reduce_in_fp32 = False
+    gpus = ("GB200", "GB300", "B300-SXM") if row["preset"] == "qwen3-30b-a3b" else ("GB200", "GB300")
+    if row["preset"] == "qwen3-235b-a22b" and row["gpu"] in ("B200-SXM", "B300-SXM"):
+        keys["framework.layer_floor"] = "0.3 ms"  # cuda_graph_impl: none
+    if container >= "26.06" and row["precision"] == "mxfp8" and row["gpu"] in gpus:
+        beside = "true" if row["preset"].startswith("deepseek") or int(row["pp"]) > 1 else "false"
+        keys |= {"framework.fused_experts": "true", "framework.fused_expert_mlp": "true",
+                 "framework.fp8_attention": "true", "framework.expert_overlap": beside}
+    return keys
 
 
 def guess(row):
@@ -131,8 +137,8 @@ DATASETS = [
           source="github.com/NVIDIA-NeMo/Megatron-Bridge docs/performance-summary",
           role="framework.expert_floor, on three rows",
           notes="Qwen3 30B and 235B, gpt-oss 120B. Releases of one layout differ by 40 %, one by a "
-                "factor of two from those before and after it; dispatchers and recomputation are "
-                "not stated."),
+                "factor of two from those before and after it. Dispatchers, recomputation and "
+                "overlap are those of the recipes, by release as far as known."),
     steps("automodel, experts", of("Automodel"), machine="8 to 256 H100",
           base=base("preset: dgx-h100", "attention: flash3", "", "preset: fsdp"),
           source="github.com/NVIDIA-NeMo/Automodel docs/performance-summary", time=SEEN,
@@ -155,8 +161,11 @@ DATASETS = [
                 "a CV of 0.1 is a guess."),
     steps("blackwell, experts", of("arXiv 2603", "Megatron-Bridge", gpus=BLACKWELL), time=SEEN,
           machine="8 to 256 B200, B300, GB200, GB300",
-          inputs={"framework.layer_floor": Input("0 s", "guess: the recipes capture CUDA graphs")},
+          inputs={"framework.layer_floor": Input("0 s", "guess: the recipes capture CUDA graphs, but "
+                                               "0.3 ms for Qwen3 235B on B200 and B300, where "
+                                               "they do not")},
           source="arXiv 2603.07685, tables 11, 17, 20; github.com/NVIDIA-NeMo/Megatron-Bridge "
                  "docs/performance-summary",
-          notes="Dispatchers and recomputation of Megatron-Bridge are not stated."),
+          notes="Dispatchers, recomputation, overlap and fused GEMMs of Megatron-Bridge are those of "
+                "its recipes, by release as far as known."),
 ]
