@@ -95,8 +95,10 @@ const struct ty_field ty_cluster_fields[] = {
            "rate of fp8 GEMMs with a scale for 32 elements (framework.fp8_recipe mxfp8), over that "
            "with one scale a tensor"),
     FACTOR(fp8_attention, gpu.fp8_attention, 4, "1.2",
-           "rate of flash attention with fp8 operands (framework.fp8_attention) over that of 16 "
-           "bit (guess 15 %)"),
+           "rate of flash attention with fp8 operands (framework.fp8_attention) and heads of 128 "
+           "over that of 16 bit (guess 15 %)"),
+    FACTOR(mxfp8_attention, gpu.mxfp8_attention, 4, "1.08",
+           "the same with a scale for 32 elements (framework.fp8_recipe mxfp8; guess 15 %)"),
     ROW_AT("fp8_reads_both", gpu.fp8_reads_both, BOOL, .fallback = "false",
            .doc = "whether fp8 GEMMs read operands along rows and along columns of memory; false: "
                   "weight gradients need transposed copies. Blocks with scales need a copy in "

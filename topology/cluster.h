@@ -53,8 +53,9 @@ struct ty_gpu {
     uint32_t sms;
     double gemm_efficiency;                /* share of peak of a large matrix product */
     double fp8_efficiency, fp4_efficiency; /* the same of those types; 0: as gemm_efficiency */
-    double mxfp8_speed;     /* rate of products in MXFP8 over those with one scale a tensor */
-    double fp8_attention;   /* rate of attention on fp8 operands over that on 16 bit */
+    double mxfp8_speed;   /* rate of products in MXFP8 over those with one scale a tensor */
+    double fp8_attention; /* rate of attention on fp8 operands over that on 16 bit, heads of 128 */
+    double mxfp8_attention; /* the same, with a scale for 32 elements */
     bool fp8_reads_both;    /* products in fp8 read operands along rows and along columns */
     double gemm_overhead;   /* s per call */
     double gemm_ramp;       /* depth k that filling and draining the tiles costs */

@@ -319,6 +319,7 @@ static void core(struct ty_block_maker *b)
     op->recompute = TY_RECOMPUTE_CORE;
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,
                                             .dtype = arch->dtype,
+                                            .mx = ty_block_is_mx(b),
                                             .variant = arch->attention,
                                             .dropout = arch->dropout > 0,
                                             .attention = {.sequences = b->shard.sequences,

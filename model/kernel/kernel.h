@@ -120,7 +120,7 @@ struct ty_kernel {
     int dtype;    /* enum ty_dtype of what it reads; accumulation, optimizer: of kept gradients */
     int variant;  /* which implementation: `kernel` of struct ty_operator_key */
     bool dropout; /* attention, residual, embedding: it makes and applies masks */
-    bool mx;      /* matmul, grouped: operands have a scale for 32 elements */
+    bool mx;      /* matmul, grouped, attention: operands have a scale for 32 elements */
     double speed; /* norm: over the GPU's own, where it is fused */
     double gradients; /* merge, cast: elements of the backward pass, for each of the forward;
                        * convolution: times that it is made again there */

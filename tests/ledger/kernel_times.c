@@ -4,7 +4,8 @@
  *
  *     gemm forward|dgrad|wgrad M N K
  *     grouped forward|dgrad|wgrad GROUPS ROWS IN OUT CALLS SUM_B    (of all groups; CALLS: 1 or 0)
- *     flash forward|backward SEQUENCES TOKENS HEADS KV_HEADS HEAD_DIM [VALUE_DIM]
+ *     flash forward|backward|both SEQUENCES TOKENS HEADS KV_HEADS HEAD_DIM [VALUE_DIM WINDOW TYPE]
+ *         (WINDOW 0: none; TYPE of operands 0: that of the run, 1: fp8, 2: MXFP8)
  *     norm|add TOKENS HIDDEN        rope TOKENS WIDTH        activation TOKENS FFN
  *     permute|unpermute TOKENS ROWS WIDTH EXPERT_B           cast KERNEL ELEMENTS */
 #include "model/kernel/kernel_internal.h"
@@ -96,14 +97,22 @@ static bool flash(struct ty_config *config, const char *direction, const char *s
                                .variant = config->arch.attention,
                                .dropout = config->arch.dropout > 0};
     struct ty_attention_core *x = &kernel.attention;
+    int type = 0;
     x->full = config->arch.full_attention;
-    if (sscanf(sizes, "%lf %lf %lf %lf %lf %lf", &x->sequences, &x->tokens, &x->heads, &x->kv_heads,
-               &x->head_dim, &x->value_dim) < 5) {
+    if (sscanf(sizes, "%lf %lf %lf %lf %lf %lf %lf %d", &x->sequences, &x->tokens, &x->heads,
+               &x->kv_heads, &x->head_dim, &x->value_dim, &x->window, &type) < 5) {
         return false;
     }
-    const bool backward = strcmp(direction, "backward") == 0;
-    print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, backward ? TY_DGRAD : TY_FORWARD),
-          1);
+    x->fp8 = type > 0;
+    kernel.mx = type == 2;
+    struct ty_cost sum = {.seconds = 0};
+    if (strcmp(direction, "backward") != 0) {
+        sum.seconds += ty_kernel_cost(&config->cluster.gpu, &kernel, TY_FORWARD).seconds;
+    }
+    if (strcmp(direction, "forward") != 0) {
+        sum.seconds += ty_kernel_cost(&config->cluster.gpu, &kernel, TY_DGRAD).seconds;
+    }
+    print(config, sum, 1);
     return true;
 }
 

@@ -12,6 +12,7 @@ RUN = ("cluster: {{preset: {preset}}}\n"
        "layout: {{global_batch: 72}}\nframework: {{preset: ideal, norm_speed: 1}}\n")  # the kernels alone, no habits of a stack
 VIDUR_OPS = {"add": "add", "attn_rope": "rope", "input_layernorm": "norm", "mlp_act": "activation"}
 SIMUMAX_ROLES = {"TN": "forward", "NN": "dgrad", "NT": "wgrad"}
+ATTENTION_TYPES = {"bf16": 0, "fp8": 1, "mxfp8": 2}
 FLASH_WORK = {"forward": 4, "backward": 10}  # FLOPs over b s^2 a d, as SimuMax counts: not causal
 
 
@@ -61,6 +62,16 @@ def experts(row):
             work / rate, work)
 
 
+def attention(row):
+    b, s, w, a, kv, d, v = (int(row[c]) for c in ("batch", "seq", "window", "heads", "kv_heads",
+                                                  "qk_dim", "v_dim"))
+    pairs = w * s - w * w / 2 if w else s * s / 2
+    group = f"attention, operands in {row['dtype']}{', in windows' if w else ''}, both passes"
+    return (group, f"flash both {b} {s} {a} {kv} {d} {v} {w} {ATTENTION_TYPES[row['dtype']]}",
+            1e-3 * (float(row["forward_ms"]) + float(row["backward_ms"])),
+            b * pairs * a * (8 * d + 6 * v))
+
+
 # table, GPU in it, preset, attention, row -> question, kept, what was fitted
 SETS = [
     ("kernels_vidur", "A100", "dgx-a100-80g", "flash2", vidur, lambda r: True, "fitted"),
@@ -86,13 +97,19 @@ SETS = [
     ("kernels_experts", "Hopper", "dgx-h100", "flash3", experts, lambda r: True, "not fitted"),
     ("kernels_experts", "Blackwell", "gb200-nvl72", "flash3", experts, lambda r: True,
      "fitted"),
+    ("kernels_attention", "H200", "dgx-h200", "flash3", attention, lambda r: True, "not fitted"),
+    ("kernels_attention", "B200", "dgx-b200", "flash3", attention, lambda r: True,
+     "fp8_attention fitted"),
+    ("kernels_attention", "GB200", "gb200-nvl72", "flash3", attention, lambda r: True,
+     "fp8 and MXFP8 fitted"),
+    ("kernels_attention", "GB300", "gb300-nvl72", "flash3", attention, lambda r: True, "fitted"),
 ]
 
 
 def run_of(row):
     """Activation and type of the run that a row is asked in; phi-2 is the one model with a GELU."""
     return ("gelu" if "phi" in row.get("model", "") else "swiglu",
-            "fp8" if row.get("dtype") == "fp8" else "bf16")
+            "fp8" if row.get("dtype") == "fp8" and "cudnn" not in row else "bf16")
 
 
 def ask(context, preset, attention, mlp, dtype, questions):

@@ -269,6 +269,41 @@ TEST(attention_reads_fp8_where_told)
     ck_assert_double_eq(kept(&c, "q, k, v"), FP8_B * 3 * T * h);
 }
 
+/* Softmax takes most of a score's time in fp8, and the backward pass knows no windows. */
+TEST(attention_in_fp8_takes_its_time_by_the_score)
+{
+    struct model_case c;
+    fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_DELAYED);
+    struct ty_gpu *gpu = &c.cluster.gpu;
+    gpu->kernel_overhead = 0;
+    gpu->fp8_attention = 1.5;
+    gpu->mxfp8_attention = 1.2;
+    struct ty_kernel of[4];
+    for (int i = 0; i < 4; i++) {
+        of[i] = (struct ty_kernel){
+            .op = TY_OPERATOR_ATTENTION,
+            .dtype = TY_DTYPE_FP8,
+            .mx = i == 1,
+            .variant = TY_ATTENTION_FLASH3,
+            .attention = {.sequences = 1, .tokens = 4096, .heads = 32, .kv_heads = 32, .fp8 = true},
+        };
+        of[i].attention.head_dim = i == 2 ? 64 : 128;
+        of[i].attention.window = i == 3 ? 256 : 0;
+    }
+    const enum ty_direction passes[] = {TY_FORWARD, TY_DGRAD};
+    for (size_t i = 0; i < TY_COUNT(passes); i++) {
+        const double whole = ty_kernel_cost(gpu, &of[0], passes[i]).seconds;
+        assert_near(ty_kernel_cost(gpu, &of[1], passes[i]).seconds, 1.25 * whole, 1e-9);
+        assert_near(ty_kernel_cost(gpu, &of[2], passes[i]).seconds, 0.85 * whole, 1e-9);
+        const double window = ty_kernel_cost(gpu, &of[3], passes[i]).seconds;
+        if (passes[i] == TY_FORWARD) {
+            ck_assert_double_lt(window, 0.5 * whole);
+        } else {
+            assert_near(window, whole, 1e-9);
+        }
+    }
+}
+
 /* What casts and activations of the experts move going forward. */
 static double expert_bytes(const struct model_case *c)
 {
