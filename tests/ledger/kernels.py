@@ -97,6 +97,8 @@ SETS = [
     ("kernels_experts", "Hopper", "dgx-h100", "flash3", experts, lambda r: True, "not fitted"),
     ("kernels_experts", "Blackwell", "gb200-nvl72", "flash3", experts, lambda r: True,
      "fitted"),
+    ("kernels_experts", "GB200", "gb200-nvl72", "flash3", experts, lambda r: True, "not fitted"),
+    ("kernels_experts", "GB300", "gb300-nvl72", "flash3", experts, lambda r: True, "not fitted"),
     ("kernels_attention", "H200", "dgx-h200", "flash3", attention, lambda r: True, "not fitted"),
     ("kernels_attention", "B200", "dgx-b200", "flash3", attention, lambda r: True,
      "fp8_attention fitted"),

@@ -331,7 +331,24 @@ static void experts_case(struct model_case *c)
     c->arch.expert_ffn = 1024;
 }
 
-/* What is between the products of experts costs nothing but a launch. */
+/* Products of the experts that scales for 32 elements slow down. */
+static uint32_t slowed(const struct model_case *c)
+{
+    struct ty_units units;
+    uint32_t n = 0;
+    ty_units_make(&units, &c->arch, &c->layout);
+    const struct ty_unit_ops *layer = &units.kind[TY_UNIT_LAYER];
+    for (uint32_t i = 0; i < layer->n; i++) {
+        for (uint32_t k = 0; k < layer->op[i].n_kernels; k++) {
+            const struct ty_kernel *kernel = &layer->op[i].kernel[k];
+            n += kernel->op == TY_OPERATOR_GROUPED && kernel->mx;
+        }
+    }
+    return n;
+}
+
+/* What is between the products of experts costs nothing but a launch, and scales do not slow
+ * them. */
 TEST(products_of_experts_may_do_what_is_between)
 {
     struct model_case c;
@@ -339,7 +356,9 @@ TEST(products_of_experts_may_do_what_is_between)
     experts_case(&c);
     c.layout.framework.fused_experts = c.layout.framework.fused_expert_mlp = false;
     const double apart = expert_bytes(&c);
+    ck_assert_uint_gt(slowed(&c), 0);
     c.layout.framework.fused_experts = c.layout.framework.fused_expert_mlp = true;
+    ck_assert_uint_eq(slowed(&c), 0);
     assert_near(apart - expert_bytes(&c), rows * f * (6 + 2 + 2 * FP8_B), 1e-9);
 }
 
