@@ -82,8 +82,7 @@ double ty_arch_frozen_bytes(const struct ty_arch *arch)
 static uint32_t matrices_of(const struct ty_arch *arch, uint32_t layer)
 {
     const uint32_t blocks = ty_arch_blocks(arch, layer);
-    const uint32_t mlp =
-        arch->mlp == TY_MLP_SWIGLU ? TY_TARGET_MLP : TY_TARGET_MLP & ~TY_TARGET_GATE;
+    const uint32_t mlp = ty_arch_is_gated(arch) ? TY_TARGET_MLP : TY_TARGET_MLP & ~TY_TARGET_GATE;
     return ((blocks & TY_HAS_ATTENTION) != 0 ? TY_TARGET_ATTENTION : 0) |
            ((blocks & TY_HAS_STATE) != 0 ? TY_TARGET_STATE : 0) |
            ((blocks & TY_HAS_FFN) != 0 ? mlp : 0);

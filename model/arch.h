@@ -243,6 +243,12 @@ char *ty_arch_block_letters(const struct ty_arch *arch, uint32_t layer, char buf
 /* The number of a layer's blocks among patterns[]. */
 uint32_t ty_arch_pattern_number(const struct ty_arch *arch, uint32_t layer);
 
+/* Whether MLPs have a gate beside their first matrix. */
+static inline bool ty_arch_is_gated(const struct ty_arch *arch)
+{
+    return arch->mlp == TY_MLP_SWIGLU;
+}
+
 /* Width of a row on its way to experts. */
 double ty_arch_row_width(const struct ty_arch *arch);
 

@@ -89,7 +89,8 @@ static uint32_t layer_of_module(const struct ty_arch *arch, uint32_t stages, uin
 }
 
 /* Of layers and head, weighed by q, k, v, output and a gated MLP, and by the vocabulary (nanotron's
- * build_model): a stage ends behind the layer with which all up to it have more than their share. */
+ * build_model): a stage ends behind the layer with which all up to it have more than their
+ * share. */
 static uint32_t layer_of_share(const struct ty_arch *arch, uint32_t stages, uint32_t stage)
 {
     const uint64_t layer = 4 * (uint64_t)arch->heads * arch->head_dim + 3 * (uint64_t)arch->ffn;

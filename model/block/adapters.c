@@ -142,7 +142,7 @@ static uint32_t targets_of(const struct ty_block_maker *b, const struct ty_unit_
             targets = matrices[i].targets;
         }
     }
-    const bool both = targets == TY_TARGET_UP && b->arch->mlp == TY_MLP_SWIGLU &&
+    const bool both = targets == TY_TARGET_UP && ty_arch_is_gated(b->arch) &&
                       (k == 0 || strstr(op->weights[k - 1].name, "gate") == NULL);
     const bool alone = k == 0 && b->layout->framework.fused_gate;
     return both && alone ? TY_TARGET_FC1 : targets;

@@ -32,15 +32,10 @@ static const struct inner of_experts = {"experts' gate", "experts' up", "experts
 static const struct inner of_shared = {"shared gate", "shared up", "shared silu(gate)",
                                        "shared gated output", "shared activation"};
 
-static bool is_gated(const struct ty_arch *arch)
-{
-    return arch->mlp == TY_MLP_SWIGLU;
-}
-
 /* Matrices that the first product is made of: gate and up may be one. */
 static uint32_t n_first(const struct ty_block_maker *b)
 {
-    return is_gated(b->arch) && !b->layout->framework.fused_gate ? 2 : 1;
+    return ty_arch_is_gated(b->arch) && !b->layout->framework.fused_gate ? 2 : 1;
 }
 
 static bool sends_permuted(const struct ty_block_maker *b)
@@ -64,7 +59,7 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     const double inner = elements * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const double read = elements * ty_block_cache_bytes(b);
     const int kernel = ty_activation_of(b->arch, &b->layout->framework);
-    const bool gate = is_gated(b->arch), remade = kernel == TY_ACTIVATION_SWIGLU_REMADE;
+    const bool gate = ty_arch_is_gated(b->arch), remade = kernel == TY_ACTIVATION_SWIGLU_REMADE;
     const bool unfused = kernel == TY_ACTIVATION_SWIGLU_UNFUSED;
     ty_block_keep(b, made, made, name->gate, gate ? read : 0);
     ty_block_keep(b, made, made, name->up, read);
@@ -84,7 +79,7 @@ static void shared_up(const struct ty_block_maker *b, struct ty_unit_op *op)
     const double h = b->arch->hidden, f = b->shard.shared_ffn;
     const double bias = (b->arch->bias & TY_BIAS_MLP) != 0 ? f : 0;
     const uint32_t n = n_first(b);
-    const double matrices = is_gated(b->arch) ? 2 : 1, out[] = {matrices / n * f, f};
+    const double matrices = ty_arch_is_gated(b->arch) ? 2 : 1, out[] = {matrices / n * f, f};
     op->column = true;
     op->n_reduces = n;
     ty_block_linear(b, op, h, out, n);
@@ -238,9 +233,9 @@ static bool is_one_mlp(const struct ty_block_maker *b)
     return b->layout->framework.fused_expert_mlp && b->layout->framework.fused_experts;
 }
 
-/* cuDNN's fused products in MXFP8 are as fast as those with one scale a tensor: 2.92 PFLOP/s on GB200
- * and 3.32 on GB300, Transformer Engine's calls 2.62 and 2.96 (NVIDIA/cudnn-frontend, experts of 4096
- * tokens, 8192 wide). */
+/* cuDNN's fused products in MXFP8 are as fast as those with one scale a tensor: 2.92 PFLOP/s on
+ * GB200 and 3.32 on GB300, Transformer Engine's calls 2.62 and 2.96 (NVIDIA/cudnn-frontend, experts
+ * of 4096 tokens, 8192 wide). */
 static void grouped(const struct ty_block_maker *b, struct ty_unit_op *op, double in, double out)
 {
     const bool one = b->layout->framework.fused_experts;
@@ -264,7 +259,7 @@ static void expert_weights(const struct ty_block_maker *b, struct ty_unit_op *op
         ty_block_weight(op, "experts' gate", matrix);
         ty_block_weight(op, "experts' up", matrix);
     } else {
-        ty_block_weight(op, "experts' up", (is_gated(b->arch) ? 2 : 1) * matrix);
+        ty_block_weight(op, "experts' up", (ty_arch_is_gated(b->arch) ? 2 : 1) * matrix);
     }
     ty_block_weight(op, "experts' down", down);
 }
@@ -284,7 +279,7 @@ static uint32_t products(struct ty_block_maker *b, uint8_t role)
                  rows = b->shard.expert_rows;
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const uint32_t n = n_first(b), number = b->out->n;
-    const double matrices = is_gated(b->arch) ? 2 : 1;
+    const double matrices = ty_arch_is_gated(b->arch) ? 2 : 1;
     const bool narrow = b->layout->framework.dispatch_dtype == TY_DISPATCH_FP8;
     const double arrives =
         narrow ? ty_block_fp8_shares(b, b->shard.own_tokens * h, rows * h) : rows * h;

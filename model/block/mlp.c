@@ -10,14 +10,9 @@
  * Without framework.keep_product it works out the product, too: gate and up 2 e f. */
 #include "model/block/maker.h"
 
-static bool is_gated(const struct ty_arch *arch)
-{
-    return arch->mlp == TY_MLP_SWIGLU;
-}
-
 int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *framework)
 {
-    if (!is_gated(arch)) {
+    if (!ty_arch_is_gated(arch)) {
         return TY_ACTIVATION_GELU;
     }
     return !framework->fused_activation ? TY_ACTIVATION_SWIGLU_UNFUSED
@@ -54,7 +49,7 @@ static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
         ty_block_weight(op, "gate", up_params(b));
         ty_block_weight(op, "up", up_params(b));
     } else {
-        ty_block_weight(op, "up", (is_gated(b->arch) ? 2 : 1) * up_params(b));
+        ty_block_weight(op, "up", (ty_arch_is_gated(b->arch) ? 2 : 1) * up_params(b));
     }
     ty_block_weight(op, "down", down_params(b));
     biases(b, op);
@@ -63,7 +58,7 @@ static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
 /* Whether gate and up are cast for the time until the backward, which takes a kernel each way. */
 static bool keeps_narrow(const struct ty_block_maker *b)
 {
-    return b->layout->framework.fp8_activation_input && is_gated(b->arch);
+    return b->layout->framework.fp8_activation_input && ty_arch_is_gated(b->arch);
 }
 
 static void activate(const struct ty_block_maker *b, struct ty_unit_op *op)
@@ -86,7 +81,7 @@ static void tensors(const struct ty_block_maker *b, const struct places *at)
 {
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const double inner = b->shard.tokens * e * b->shard.ffn;
-    const bool gate = is_gated(b->arch);
+    const bool gate = ty_arch_is_gated(b->arch);
     const int kernel = ty_activation_of(b->arch, &b->layout->framework);
     const bool remade = kernel == TY_ACTIVATION_SWIGLU_REMADE;
     const double read = keeps_narrow(b) ? inner / e : inner; /* a byte, without scales */
@@ -120,7 +115,7 @@ static void wide_products(struct ty_block_maker *b, bool apart)
     static const char *const gate[] = {"gate", "gate dgrad", "gate wgrad"};
     static const char *const up[] = {"up", "up dgrad", "up wgrad"};
     const double h = b->shard.hidden, f = b->shard.ffn, both[] = {f, f};
-    const double wide = is_gated(b->arch) && !apart ? 2 : 1, out[] = {wide * f};
+    const double wide = ty_arch_is_gated(b->arch) && !apart ? 2 : 1, out[] = {wide * f};
     if (apart && !ty_layout_is_mesh(b->layout)) { /* their input is gathered once */
         struct ty_unit_op *op = product(b, up, h, both, 2);
         ty_block_weight(op, "gate", up_params(b));
@@ -157,8 +152,8 @@ static void mlp_by_products(struct ty_block_maker *b, bool apart)
 void ty_block_mlp(struct ty_block_maker *b)
 {
     const double h = b->arch->hidden, f = b->shard.ffn;
-    const bool apart = is_gated(b->arch) && !b->layout->framework.fused_gate;
-    const double wide[] = {f, f}, whole[] = {is_gated(b->arch) ? 2 * f : f}, out[] = {h};
+    const bool apart = ty_arch_is_gated(b->arch) && !b->layout->framework.fused_gate;
+    const double wide[] = {f, f}, whole[] = {ty_arch_is_gated(b->arch) ? 2 * f : f}, out[] = {h};
     if (ty_layout_is_mesh(b->layout) || ty_block_overlaps_products(b)) {
         mlp_by_products(b, apart);
         return;

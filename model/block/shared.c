@@ -67,7 +67,7 @@ static void adapters(struct ty_block_maker *b, bool attends, bool feeds)
         adapter(b, op, 2 * h, columns[i] * arch->head_dim);
     }
     if (feeds) {
-        adapter(b, op, h, (arch->mlp == TY_MLP_SWIGLU ? 2 : 1) * b->shard.ffn);
+        adapter(b, op, h, (ty_arch_is_gated(arch) ? 2 : 1) * b->shard.ffn);
     }
     const uint32_t at = b->out->n - 1;
     ty_block_keep_input(b, at, 0, at, "inside of adapters",

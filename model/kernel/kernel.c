@@ -330,8 +330,8 @@ static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *ke
     const struct ty_attention_curve *curve = &gpu->attention[kernel->variant];
     const double q = x->queries > 0 ? x->queries : x->tokens, b = x->sequences;
     const bool window = x->window > 0 && x->window < x->tokens;
-    /* A query in a window sees as many keys as one in the middle of a sequence twice as long. Charts
-     * of NVIDIA/cudnn-frontend, windows of 128 and 1024: GB200 and GB300 mostly within 10 %, H200 25 %
+    /* A query in a window sees as many keys as one in the middle of a sequence twice as long.
+     * NVIDIA/cudnn-frontend, windows of 128 and 1024: GB200 and GB300 mostly within 10 %, H200 25 %
      * too fast. */
     const double s = window ? fmin(2 * x->window, x->tokens) : fmax(q, x->tokens);
     /* the curves are of causal FLOPs: a full square has twice as many and fills the GPU sooner */
@@ -462,9 +462,9 @@ static struct ty_cost attention_cost(const struct ty_gpu *gpu, const struct ty_k
  * (4, 4). Backward: they are scaled (4, 4) and cast to 16 bit (4, 2). Eight stages that sail-sg
  * timed (VocabularyParallelism, A100) have 39 to 40 and 12, where products run at 250 TFLOP/s.
  *
- * Apart, as torch.nn.functional.cross_entropy on a 32-bit copy, and an arg-max for the accuracy next
- * to it. Forward: the copy (2, 4), log_softmax (4, 4), arg-max (2). Backward: the gradient of nll_loss
- * (4 written), that of log_softmax (8 read, 4 written), the cast to 16 bit (4, 2).
+ * Apart, as torch.nn.functional.cross_entropy on a 32-bit copy, and an arg-max for the accuracy
+ * next to it. Forward: the copy (2, 4), log_softmax (4, 4), arg-max (2). Backward: the gradient of
+ * nll_loss (4 written), that of log_softmax (8 read, 4 written), the cast to 16 bit (4, 2).
  *
  * Fused, as Transformer Engine's and flash-attention's: read for maximum and sum, then read and
  * overwritten by the gradient, which the backward scales (2, 2). */

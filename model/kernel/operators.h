@@ -103,10 +103,10 @@ enum ty_cast_kernel {
 struct ty_operator_key {
     int op, role;
     int dtype; /* enum ty_dtype */
-    /* attention: enum ty_attention; norm, rotary, merge, permute, unpermute, router, optimizer: enum
-     * ty_fusion; cross-entropy: ty_loss_kernel; activation: ty_activation_kernel; grouped:
-     * ty_grouped_kernel; cast: ty_cast_kernel; others, and rows that stand for all kernels of their
-     * operator: TY_ANY_KERNEL */
+    /* attention: enum ty_attention; norm, rotary, merge, permute, unpermute, router, optimizer:
+     * enum ty_fusion; cross-entropy: ty_loss_kernel; activation: ty_activation_kernel; grouped:
+     * ty_grouped_kernel; cast: ty_cast_kernel; others, and rows that stand for all kernels of
+     * their operator: TY_ANY_KERNEL */
     int kernel;
     /* matmul, grouped: n, k (wgrad: the smaller and the larger of m, n), groups (matmul: 0);
      * attention: sequence, heads, kv_heads, head_dim, 1 if causal, value_dim where it is another

@@ -405,26 +405,23 @@ static void begin_pass(struct ty_lowering *l, const struct ty_block_want *want)
 
 /* ---- memory ---- */
 
-/* Tensors of one life in all units of a stage, by slice. */
-static double all_units(const struct ty_lowering *l, const struct ty_vstage *v,
-                        const struct ty_tensors *tensors, enum ty_tensor_life life)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < v->n_units; i++) {
-        sum += ty_tensors_sum(tensors, v->units[i].kind, life);
-    }
-    return sum / l->shape.slices;
-}
+/* Bytes of a slice that the forward of a stage keeps, and those between the halves of a split
+ * backward. */
+struct kept {
+    double all, waiting;
+};
 
-/* Those between the halves of a split backward. */
-static double all_waiting(const struct ty_lowering *l, const struct ty_vstage *v,
-                          const struct ty_tensors *tensors)
+static struct kept kept_of(const struct ty_lowering *l, const struct ty_vstage *v,
+                           const struct ty_tensors *tensors)
 {
-    double sum = 0;
+    struct kept kept = {0, 0};
     for (uint32_t i = 0; i < v->n_units; i++) {
-        sum += ty_tensors_waiting(tensors, v->units[i].kind);
+        kept.all += ty_tensors_sum(tensors, v->units[i].kind, TY_LIFE_KEPT);
+        kept.waiting += ty_tensors_waiting(tensors, v->units[i].kind);
     }
-    return sum / l->shape.slices;
+    kept.all /= l->shape.slices;
+    kept.waiting /= l->shape.slices;
+    return kept;
 }
 
 /* What a pass takes and gives back. The first half of a split backward leaves what the second needs
@@ -434,8 +431,7 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
     struct ty_block block = {.n_ops = 0};
     struct ty_tensors tensors;
     ty_memory_tensors(l->prices->units, &tensors);
-    const double held = all_units(l, want->v, &tensors, TY_LIFE_KEPT);
-    const double waits = all_waiting(l, want->v, &tensors);
+    const struct kept kept = kept_of(l, want->v, &tensors);
     const uint32_t stages = ty_sched_stages(&l->shape);
     struct ty_memory_stage stage = {
         .arch = l->in->arch,
@@ -447,17 +443,17 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
     const struct ty_memory_peak peak = ty_memory_pass(&tensors, &stage, want->phase);
     switch (want->phase) {
     case TY_PHASE_FORWARD:
-        block.acquire_B = held;
+        block.acquire_B = kept.all;
         break;
     case TY_PHASE_BACKWARD:
-        block.release_B = held;
+        block.release_B = kept.all;
         break;
     case TY_PHASE_DGRAD:
-        block.acquire_B = fmax(waits - held, 0);
-        block.release_B = fmax(held - waits, 0);
+        block.acquire_B = fmax(kept.waiting - kept.all, 0);
+        block.release_B = fmax(kept.all - kept.waiting, 0);
         break;
     case TY_PHASE_WGRAD:
-        block.release_B = waits;
+        block.release_B = kept.waiting;
         break;
     default:
         break;
