@@ -89,16 +89,18 @@ static int find_format(const char *name, const struct ty_export_format **out, st
 int ty_run_export_check(const struct ty_export_options *options, struct ty_err *err)
 {
     const struct ty_export_format *f = NULL;
+    if (options->unit != NULL && strcmp(options->format, "chakra") == 0) { /* built in or not */
+        return ty_fail(err, TY_EUSAGE, "--unit %.60s: only goal has a unit of time; leave it out",
+                       options->unit);
+    }
     const int rc = find_format(options->format, &f, err);
     if (rc == 0 && f->all_ranks && options->ranks != NULL) {
         return ty_fail(err, TY_EUSAGE,
                        "--ranks %.60s: %s has the messages of all ranks in one file; leave it out",
                        options->ranks, f->name);
     }
-    if (rc == 0 && options->unit != NULL && (!f->has_unit || strcmp(options->unit, "ns") != 0)) {
-        return ty_fail(err, TY_EUSAGE, "--unit %.60s: %s", options->unit,
-                       f->has_unit ? "write ns, or leave it out"
-                                   : "only goal has a unit of time; leave it out");
+    if (rc == 0 && options->unit != NULL && strcmp(options->unit, "ns") != 0) {
+        return ty_fail(err, TY_EUSAGE, "--unit %.60s: write ns, or leave it out", options->unit);
     }
     return rc;
 }

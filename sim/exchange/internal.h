@@ -39,7 +39,6 @@ int ty_export_close(struct ty_export *x, struct ty_out *out, int rc);
 struct ty_export_format {
     const char *name;
     bool all_ranks;      /* its files are of all ranks, or of nobody */
-    bool has_unit;       /* of time, which one may choose */
     bool has_dimensions; /* its simulator tells links inside a node from those between nodes */
     int (*write)(struct ty_export *x);
     void (*about)(struct ty_export *x, struct ty_out *readme);
