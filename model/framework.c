@@ -254,8 +254,7 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "what layout.stage_layers auto spreads evenly over the stages of a pipeline"),
     FLAG(rack_pipelines, "false",
          "whether a dense model's layout.order, left out, is [tensor, context, pipeline, data] "
-         "where "
-         "a node is a rack (more than 16 GPUs), so that a pipeline lies within one"),
+         "where a node is a rack (more than 16 GPUs), so that a pipeline lies within one"),
     FLAG(
         scatter_gather_p2p, "false",
         "whether each tensor rank sends one part of a pipeline message over its own NIC and the "

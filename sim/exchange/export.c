@@ -14,11 +14,10 @@
 #include "sim/exchange/internal.h"
 #include "sim/run/select.h"
 
-static const struct ty_export_format *const formats[] = {
-#ifdef TY_WITH_PROTOBUF
-    &ty_export_chakra,
+#ifndef TY_WITH_PROTOBUF
+const struct ty_export_format ty_export_chakra = {.name = "chakra"};
 #endif
-    &ty_export_goal};
+static const struct ty_export_format *const formats[] = {&ty_export_chakra, &ty_export_goal};
 
 enum ty_coll ty_export_coll(const struct ty_kind *kind)
 {
@@ -79,28 +78,28 @@ static int find_format(const char *name, const struct ty_export_format **out, st
             return 0;
         }
     }
-    return strcmp(name, "chakra") == 0
-               ? ty_fail(err, TY_EINPUT,
-                         "chakra: this trainyard was built without protobuf-c; install "
-                         "libprotobuf-c-dev and protobuf-c-compiler and build it again")
-               : ty_fail(err, TY_EUSAGE, "unknown format (%.60s); write chakra or goal", name);
+    return ty_fail(err, TY_EUSAGE, "unknown format (%.60s); write chakra or goal", name);
 }
 
 int ty_run_export_check(const struct ty_export_options *options, struct ty_err *err)
 {
     const struct ty_export_format *f = NULL;
-    if (options->unit != NULL && strcmp(options->format, "chakra") == 0) { /* built in or not */
-        return ty_fail(err, TY_EUSAGE, "--unit %.60s: only goal has a unit of time; leave it out",
-                       options->unit);
-    }
     const int rc = find_format(options->format, &f, err);
     if (rc == 0 && f->all_ranks && options->ranks != NULL) {
         return ty_fail(err, TY_EUSAGE,
                        "--ranks %.60s: %s has the messages of all ranks in one file; leave it out",
                        options->ranks, f->name);
     }
-    if (rc == 0 && options->unit != NULL && strcmp(options->unit, "ns") != 0) {
-        return ty_fail(err, TY_EUSAGE, "--unit %.60s: write ns, or leave it out", options->unit);
+    if (rc == 0 && options->unit != NULL && (!f->has_unit || strcmp(options->unit, "ns") != 0)) {
+        return ty_fail(err, TY_EUSAGE, "--unit %.60s: %s", options->unit,
+                       f->has_unit ? "write ns, or leave it out"
+                                   : "only goal has a unit of time; leave it out");
+    }
+    if (rc == 0 && f->write == NULL) {
+        return ty_fail(err, TY_EINPUT,
+                       "%s: this trainyard was built without protobuf-c; install "
+                       "libprotobuf-c-dev and protobuf-c-compiler and build it again",
+                       f->name);
     }
     return rc;
 }

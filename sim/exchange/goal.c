@@ -560,4 +560,4 @@ static void about_goal(struct ty_export *x, struct ty_out *readme)
 }
 
 const struct ty_export_format ty_export_goal = {
-    .name = "goal", .all_ranks = true, .write = write_goal, .about = about_goal};
+    .name = "goal", .all_ranks = true, .has_unit = true, .write = write_goal, .about = about_goal};

@@ -39,8 +39,9 @@ int ty_export_close(struct ty_export *x, struct ty_out *out, int rc);
 struct ty_export_format {
     const char *name;
     bool all_ranks;      /* its files are of all ranks, or of nobody */
+    bool has_unit;       /* of time, which one may choose */
     bool has_dimensions; /* its simulator tells links inside a node from those between nodes */
-    int (*write)(struct ty_export *x);
+    int (*write)(struct ty_export *x); /* NULL: not built in */
     void (*about)(struct ty_export *x, struct ty_out *readme);
 };
 extern const struct ty_export_format ty_export_chakra, ty_export_goal;

@@ -304,23 +304,31 @@ TEST(attention_in_fp8_takes_its_time_by_the_score)
     }
 }
 
-/* What casts and activations of the experts move going forward. */
-static double expert_bytes(const struct model_case *c)
+/* Of the experts: what casts and activations move going forward, and the products that scales for
+ * 32 elements slow down. */
+struct experts_cost {
+    double bytes;
+    uint32_t slowed;
+};
+
+static struct experts_cost experts_cost(const struct model_case *c)
 {
     struct ty_units units;
-    double sum = 0;
+    struct experts_cost cost = {0, 0};
     ty_units_make(&units, &c->arch, &c->layout);
     const struct ty_unit_ops *layer = &units.kind[TY_UNIT_LAYER];
     for (uint32_t i = 0; i < layer->n; i++) {
-        for (uint32_t k = 0;
-             strcmp(layer->op[i].name, "experts") == 0 && k < layer->op[i].n_kernels; k++) {
+        const bool experts = strcmp(layer->op[i].name, "experts") == 0;
+        for (uint32_t k = 0; k < layer->op[i].n_kernels; k++) {
             const struct ty_kernel *kernel = &layer->op[i].kernel[k];
-            sum += kernel->op == TY_OPERATOR_CAST || kernel->op == TY_OPERATOR_ACTIVATION
-                       ? ty_kernel_bytes(&c->cluster.gpu, kernel)
-                       : 0;
+            cost.slowed += kernel->op == TY_OPERATOR_GROUPED && kernel->mx;
+            cost.bytes +=
+                experts && (kernel->op == TY_OPERATOR_CAST || kernel->op == TY_OPERATOR_ACTIVATION)
+                    ? ty_kernel_bytes(&c->cluster.gpu, kernel)
+                    : 0;
         }
     }
-    return sum;
+    return cost;
 }
 
 static void experts_case(struct model_case *c)
@@ -331,22 +339,6 @@ static void experts_case(struct model_case *c)
     c->arch.expert_ffn = 1024;
 }
 
-/* Products of the experts that scales for 32 elements slow down. */
-static uint32_t slowed(const struct model_case *c)
-{
-    struct ty_units units;
-    uint32_t n = 0;
-    ty_units_make(&units, &c->arch, &c->layout);
-    const struct ty_unit_ops *layer = &units.kind[TY_UNIT_LAYER];
-    for (uint32_t i = 0; i < layer->n; i++) {
-        for (uint32_t k = 0; k < layer->op[i].n_kernels; k++) {
-            const struct ty_kernel *kernel = &layer->op[i].kernel[k];
-            n += kernel->op == TY_OPERATOR_GROUPED && kernel->mx;
-        }
-    }
-    return n;
-}
-
 /* What is between the products of experts costs nothing but a launch, and scales do not slow
  * them. */
 TEST(products_of_experts_may_do_what_is_between)
@@ -355,11 +347,12 @@ TEST(products_of_experts_may_do_what_is_between)
     const double rows = 2 * 2048.0, f = 1024;
     experts_case(&c);
     c.layout.framework.fused_experts = c.layout.framework.fused_expert_mlp = false;
-    const double apart = expert_bytes(&c);
-    ck_assert_uint_gt(slowed(&c), 0);
+    const struct experts_cost apart = experts_cost(&c);
+    ck_assert_uint_gt(apart.slowed, 0);
     c.layout.framework.fused_experts = c.layout.framework.fused_expert_mlp = true;
-    ck_assert_uint_eq(slowed(&c), 0);
-    assert_near(apart - expert_bytes(&c), rows * f * (6 + 2 + 2 * FP8_B), 1e-9);
+    const struct experts_cost one = experts_cost(&c);
+    ck_assert_uint_eq(one.slowed, 0);
+    assert_near(apart.bytes - one.bytes, rows * f * (6 + 2 + 2 * FP8_B), 1e-9);
 }
 
 /* TEGroupedMLP._apply_bias of Megatron-LM: 14 tensors of 16 bit; compiled: read and written. */
@@ -375,9 +368,9 @@ TEST(biases_of_experts_are_added_by_themselves)
         c.layout.framework.fused_experts = rows[i].experts;
         c.layout.framework.fused_expert_mlp = rows[i].mlp;
         c.arch.bias = 0;
-        const double without = expert_bytes(&c);
+        const double without = experts_cost(&c).bytes;
         c.arch.bias = TY_BIAS_MLP;
-        assert_near(expert_bytes(&c) - without, rows[i].bytes * 2 * 2048 * 4096, 1e-9);
+        assert_near(experts_cost(&c).bytes - without, rows[i].bytes * 2 * 2048 * 4096, 1e-9);
     }
 }
 
@@ -390,9 +383,9 @@ TEST(clamped_experts_move_and_keep_gate_and_up_once_more)
         experts_case(&c);
         c.layout.framework.fused_experts = one != 0;
         c.layout.framework.fused_expert_mlp = false;
-        const double without = expert_bytes(&c), elements = 2 * 4096.0 * 1024;
+        const double without = experts_cost(&c).bytes, elements = 2 * 4096.0 * 1024;
         c.arch.expert_clamp = true;
-        assert_near(expert_bytes(&c) - without, one != 0 ? 0 : 8 * elements, 1e-9);
+        assert_near(experts_cost(&c).bytes - without, one != 0 ? 0 : 8 * elements, 1e-9);
         assert_near(kept(&c, "clamped gate and up"), one != 0 ? 0 : 2 * elements, 1e-9);
     }
 }

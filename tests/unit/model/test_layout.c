@@ -316,6 +316,20 @@ TEST(stages_cover_the_layers_evenly_and_in_order)
     }
 }
 
+/* Stages have count[stages] layers, in order, and together all. */
+static void stages_have(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t stages,
+                        const uint32_t *count)
+{
+    uint32_t next = 0;
+    for (uint32_t s = 0; s < stages; s++) {
+        const struct ty_layers part = ty_layout_layers(layout, arch, stages, s);
+        ck_assert_uint_eq(part.count, count[s]);
+        ck_assert_uint_eq(part.first, next);
+        next += part.count;
+    }
+    ck_assert_uint_eq(next, arch->layers);
+}
+
 /* framework.stage_split modules: embedding, final norm and head count as much as a layer. */
 TEST(modules_are_dealt_evenly_and_what_is_left_over_to_the_first)
 {
@@ -332,14 +346,7 @@ TEST(modules_are_dealt_evenly_and_what_is_left_over_to_the_first)
     layout.framework.stage_split = TY_STAGE_SPLIT_MODULES;
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const struct ty_arch arch = {.layers = rows[i].layers};
-        uint32_t next = 0;
-        for (uint32_t s = 0; s < rows[i].stages; s++) {
-            const struct ty_layers part = ty_layout_layers(&layout, &arch, rows[i].stages, s);
-            ck_assert_uint_eq(part.count, rows[i].count[s]);
-            ck_assert_uint_eq(part.first, next);
-            next += part.count;
-        }
-        ck_assert_uint_eq(next, rows[i].layers);
+        stages_have(&layout, &arch, rows[i].stages, rows[i].count);
     }
 }
 
@@ -363,14 +370,7 @@ TEST(matrices_of_layers_and_head_are_shared)
                                      .head_dim = rows[i].head_dim,
                                      .ffn = rows[i].ffn,
                                      .vocabulary = 131072};
-        uint32_t next = 0;
-        for (uint32_t s = 0; s < rows[i].stages; s++) {
-            const struct ty_layers part = ty_layout_layers(&layout, &arch, rows[i].stages, s);
-            ck_assert_uint_eq(part.count, rows[i].count[s]);
-            ck_assert_uint_eq(part.first, next);
-            next += part.count;
-        }
-        ck_assert_uint_eq(next, rows[i].layers);
+        stages_have(&layout, &arch, rows[i].stages, rows[i].count);
     }
 }
 
@@ -389,14 +389,7 @@ TEST(modules_that_predict_tokens_spare_the_last_stage)
     const struct ty_layout layout = {.tensor = 1};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const struct ty_arch arch = {.layers = 61, .mtp = rows[i].mtp};
-        uint32_t next = 0;
-        for (uint32_t s = 0; s < rows[i].stages; s++) {
-            const struct ty_layers part = ty_layout_layers(&layout, &arch, rows[i].stages, s);
-            ck_assert_uint_eq(part.count, rows[i].count[s]);
-            ck_assert_uint_eq(part.first, next);
-            next += part.count;
-        }
-        ck_assert_uint_eq(next, 61);
+        stages_have(&layout, &arch, rows[i].stages, rows[i].count);
     }
 }
 
