@@ -168,6 +168,9 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fp8_attention, "false",
          "model.dtype fp8 or nvfp4: whether queries, keys and values are cast to fp8 for flash "
          "attention (fp8_dot_product_attention)"),
+    FLAG(fp8_head, "false",
+         "framework.fp8_recipe mxfp8: whether GEMMs of the output matrix are in fp8, too "
+         "(Megatron Core's fp8_output_proj)"),
     FLAG(fused_accumulation, "true",
          "whether weight-gradient GEMMs add to the gradients of earlier micro-batches; false: "
          "one more kernel per matrix does"),
@@ -362,6 +365,8 @@ void ty_framework_finish(struct ty_framework *framework, int dtype)
     const bool bf16 = dtype == TY_DTYPE_BF16 || ty_dtype_is_narrow(dtype);
     framework->fp8_weights =
         framework->fp8_weights && dtype == TY_DTYPE_FP8 && framework->fp8_recipe != TY_FP8_MX;
+    framework->fp8_head =
+        framework->fp8_head && dtype == TY_DTYPE_FP8 && framework->fp8_recipe == TY_FP8_MX;
     framework->overlap_tensor_products =
         framework->overlap_tensor_products && dtype != TY_DTYPE_NVFP4;
     framework->grad_fp32 =

@@ -143,6 +143,7 @@ struct ty_framework {
     bool fp8_activation_input; /* and what SwiGLU of dense MLPs read */
     bool fp8_weights;          /* weights are kept and gathered in fp8 */
     bool fp8_attention;        /* so are queries, keys and values on the way into attention */
+    bool fp8_head;             /* so is what the output matrix multiplies; MXFP8 only */
     double norm_speed;         /* of fused norms over the GPU's norm_passes */
     uint32_t loss_metrics;     /* further losses of the same logits, for logs */
     bool fused_loss;    /* cross-entropy reads 16-bit logits and writes their gradient over them */

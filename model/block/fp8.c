@@ -6,7 +6,8 @@
  * Weight gradients sum over rows, and Hopper's fp8 products along rows of memory only, so a second,
  * transposed copy is written with each (Transformer Engine, cast_transpose; blocks of 1 x 128 need
  * one for their scales whatever the GPU). With framework.fp8_recipe current the largest value of a
- * tensor is looked for before its cast. Head, router and attention core stay in 16 bit. Where
+ * tensor is looked for before its cast. Router, attention core and, without framework.fp8_head, the
+ * head stay in 16 bit. Where
  * tensor ranks gather a tensor it is cast in shares before, and transposed whole; the same of rows
  * that are sent to experts in fp8. Not modelled: that the gather then moves half of the bytes, and
  * reductions of largest values over ranks, a few bytes.
@@ -34,8 +35,10 @@ static void cast(const struct ty_block_maker *b, struct ty_unit_op *op, int vari
 
 bool ty_block_is_narrow(const struct ty_block_maker *b)
 {
-    return ty_dtype_is_narrow(b->arch->dtype) && ty_unit_is_layer(b->kind) &&
-           !ty_arch_is_wide(b->arch, b->layer);
+    return ty_unit_is_head(b->kind)
+               ? b->layout->framework.fp8_head
+               : ty_dtype_is_narrow(b->arch->dtype) && ty_unit_is_layer(b->kind) &&
+                     !ty_arch_is_wide(b->arch, b->layer);
 }
 
 int ty_block_product_dtype(const struct ty_block_maker *b)

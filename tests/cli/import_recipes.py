@@ -448,6 +448,13 @@ JOBS = [
     ("nemo: a recipe that says what recipes do not", "nemo",
      {"a.py": BRIDGE.replace("    return", "    cfg.model.moe_permute_fusion = False\n    return")},
      [], {"framework.fused_experts": "true", "framework.fused_permute": "false"}, {}),
+    ("nemo: what is in fp8", "nemo",
+     {"a.py": BRIDGE.replace("bf16_mixed", "bf16_with_mxfp8_mixed").replace(
+         "warp_drive = 3", "fp8_output_proj = True\n"
+         "    cfg.mixed_precision.fp8_dot_product_attention = True")}, [],
+     {"framework.fp8_recipe": "mxfp8", "framework.fp8_head": "true",
+      "framework.fp8_attention": "true", "framework.fp8_weights": "false"},
+     {"framework.fp8_head": "cfg.model.fp8_output_proj, a.py:12"}),
     ("nemo: one recipe of two", "nemo",
      {"a.py": BRIDGE + BRIDGE.replace("64gpu", "128gpu").replace("size = 4", "size = 8")},
      ["--env", "RECIPE=mixtral_8x7b_pretrain_128gpu_h100_bf16_config"],

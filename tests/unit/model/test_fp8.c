@@ -153,6 +153,36 @@ TEST(only_layers_are_in_fp8)
     ck_assert(f.grad_fp32);
 }
 
+/* Where the stack says so the head is, too: half the time for the product, casts, and its input as
+ * it was cast. */
+TEST(heads_are_in_mxfp8_where_told)
+{
+    struct model_case c;
+    struct edge_times wide, narrow;
+    const double T = 2048, h = 4096, v = 32000, rate = 0.49 * 2039e9;
+    fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_MX);
+    struct ty_gpu *gpu = &c.cluster.gpu;
+    gpu->gemm_wave = gpu->gemm_overhead = gpu->gemm_ramp = gpu->fp8_ramp = 0;
+    gpu->wgrad_slowdown = 1;
+    edge_times(&c.cluster, &c.arch, &c.layout, &wide);
+    ck_assert_double_eq(kept(&c, "input of the output matrix"), 2 * T * h);
+    c.layout.framework.fp8_head = c.layout.framework.fp8_activations = true;
+    edge_times(&c.cluster, &c.arch, &c.layout, &narrow);
+    ck_assert_double_eq(kept(&c, "input of the output matrix"), FP8_B * T * h);
+    assert_near(wide.head_wgrad.seconds, 2 * narrow.head_wgrad.seconds, 1e-9);
+    const double product = narrow.head_wgrad.seconds, element = (2 + 2 * FP8_B) / rate;
+    assert_near(wide.head_forward.seconds - narrow.head_forward.seconds,
+                product - element * (T * h + h * v), 1e-9);
+    assert_near(wide.head_dgrad.seconds - narrow.head_dgrad.seconds, product - element * T * v,
+                1e-9);
+    const int recipe[] = {TY_FP8_MX, TY_FP8_CURRENT};
+    for (int i = 0; i < 2; i++) { /* no other recipe has it */
+        struct ty_framework f = {.fp8_head = true, .fp8_recipe = recipe[i]};
+        ty_framework_finish(&f, TY_DTYPE_FP8);
+        ck_assert(f.fp8_head == (recipe[i] == TY_FP8_MX));
+    }
+}
+
 /* One scale a tensor: products that read along either dimension need one copy; blocks two. */
 TEST(one_copy_does_where_products_read_both_ways)
 {

@@ -67,6 +67,8 @@ KEYS = {
     "no-overlap-p2p-communication": ("framework.overlap_p2p", "false"),
     "fp8-param-gather": ("framework.fp8_weights", "true"),
     "fp8-param": ("framework.fp8_weights", "true"),
+    "fp8-dot-product-attention": ("framework.fp8_attention", "true"),
+    "fp8-output-proj": ("framework.fp8_head", "true"),
     "tp-comm-overlap": ("framework.overlap_tensor_products", "true"),
     "cross-entropy-loss-fusion": ("framework.fused_loss", "true"),
     "no-gradient-accumulation-fusion": ("framework.fused_accumulation", "false"),

@@ -57,6 +57,8 @@ IF_TRUE = _pairs("""
     gated_linear_unit=swiglu layernorm_zero_centered_gamma=apply-layernorm-1p
     sequence_parallelism=sequence-parallel use_flash_attention=use-flash-attn
     fusions.flash_attention=use-flash-attn fp8_params=fp8-param-gather bf16=bf16 fp16=fp16
+    fp8_output_proj=fp8-output-proj fp8_dot_product_attention=fp8-dot-product-attention
+    mixed_precision.fp8_dot_product_attention=fp8-dot-product-attention
     ub_tp_comm_overlap=tp-comm-overlap tp_comm_overlap=tp-comm-overlap
     comm_overlap.tp_comm_overlap=tp-comm-overlap
     comm_overlap.overlap_grad_reduce=overlap-grad-reduce
