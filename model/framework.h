@@ -156,7 +156,8 @@ struct ty_framework {
     double layer_floor;    /* s of host time to launch one layer's forward; 0: none */
     double expert_floor;   /* of a layer with experts, in such floors; 0: as it has more launches */
     double attention_sync; /* s the GPU waits for its host in the attention of every layer */
-    double pass_overhead;  /* s the GPU idles at the start of every pass of a pipeline */
+    double pass_overhead;  /* s the GPU idles at the start of every pass of a pipeline, */
+    double step_overhead;  /* and at the end of every step */
 
     /* mixtures of experts */
     int dispatcher;         /* enum ty_dispatcher */

@@ -727,6 +727,9 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     if (!ty_lower_is_delayed(l)) {
         ty_lower_update(l, v, n);
     }
+    if (l->here.host != TY_NONE) {
+        ty_lower_compute(l, l->here.host, TY_NONE, TY_PART_NONE, TY_EVENT_COMPUTE);
+    }
     lower_gather_updated_params(l, v, n);
     return index;
 }

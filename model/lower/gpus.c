@@ -94,6 +94,17 @@ uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
     return ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost);
 }
 
+uint16_t ty_lower_host_kind(struct ty_lowering *l)
+{
+    const double seconds = l->in->layout->framework.step_overhead;
+    struct ty_cost cost[TY_GENERATIONS_MAX];
+    for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
+        cost[g] = (struct ty_cost){.seconds = seconds};
+    }
+    return seconds <= 0 ? TY_NONE
+                        : ty_lower_compute_kind(l, "host", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost);
+}
+
 /* ---- the kinds of a slice ---- */
 
 /* Operators of a kind of unit, in a slice; by: what layers take in a slot in which a forward and a

@@ -153,8 +153,8 @@ struct ty_lower_rank {
     const struct ty_gpu_mix *gpus; /* what its members sit on */
     uint32_t first_kind;           /* kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
-    uint16_t orthogonalize; /* momentum of matrices; TY_NONE */
-    uint16_t optimizer;
+    uint16_t orthogonalize;      /* momentum of matrices; TY_NONE */
+    uint16_t optimizer, host;    /* host: TY_NONE */
     uint32_t *block, *like;      /* made so far, and what they are copies of; see passes.c */
     struct ty_lower_pair *pairs; /* the same, of woven slots */
     uint32_t own_next;           /* of its collectives in the user's file */
@@ -309,6 +309,7 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
                                enum ty_phase phase, const struct ty_cost *cost);
 /* The optimizer step over so many parameters. */
 uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
+uint16_t ty_lower_host_kind(struct ty_lowering *l); /* at the end of a step; may be TY_NONE */
 
 /* routed.c: all passes of an operator, from the kinds `k` of others like it, where members have the
  * costs of `s`; `work`: FLOPs over those of these kinds. */

@@ -568,5 +568,6 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     muon_kinds(l, plan);
     l->here.optimizer =
         ty_lower_optimizer_kind(l, ty_optimizer_params(l->in->layout, plan->params, plan->experts));
+    l->here.host = ty_lower_host_kind(l);
     return l->b.code;
 }

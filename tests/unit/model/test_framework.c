@@ -63,6 +63,17 @@ TEST(every_habit_of_an_eager_stack_costs_time)
     ck_assert_double_gt(step_s(SETS("framework.preset=megatron-lm")), ideal);
 }
 
+/* Once a step, whatever its micro-batches, and on every rank at the same time. */
+TEST(a_step_waits_for_its_host_once)
+{
+    const char *const wait = "framework.step_overhead=1.5 s", *const two = "run.steps=2";
+    const char *const more = "layout.global_batch=64";
+    const char *const early = "framework.overlap_param_gather=false"; /* it hides nothing */
+    assert_near(step_s(SETS(wait)) - step_s(NULL), 1.5, 1e-9);
+    assert_near(step_s(SETS(wait, more)) - step_s(SETS(more)), 1.5, 1e-9);
+    assert_near(step_s(SETS(wait, two, early)) - step_s(SETS(two, early)), 1.5, 1e-9);
+}
+
 TEST(a_fused_loss_takes_less_memory)
 {
     struct quick_run apart = quick_run(pipeline, NULL, SETS("layout.pipeline=1"));

@@ -108,6 +108,7 @@ static const struct choice {
     {"framework.moment_dtype", "fp32|fp32|bf16|fp8"},
     {"framework.layer_floor", "0 s|0 s|0.3 ms|2 ms"},
     {"framework.pass_overhead", "0 s|1 us|0.3 ms|2 ms"},
+    {"framework.step_overhead", "0 s|1 us|0.3 ms|2 ms"},
     {"schedule.barrier", "true|true|false"},
     {"schedule.name", "gpipe|1f1b|1f1b|eager-1f1b|interleaved|interleaved|bfs|zb-1p|zb-2p|zb-v|"
                       "v-half|v-min|interleaved-zb|chimera|dualpipe|dualpipev|seq1f1b|pipedream|"
@@ -325,6 +326,8 @@ TEST(a_faster_host_is_never_slower)
                   "framework.layer_floor=0 s"}},
         {.step = {"framework.pass_overhead=2 ms", "framework.pass_overhead=1 us",
                   "framework.pass_overhead=0 s"}},
+        {.step = {"framework.step_overhead=2 ms", "framework.step_overhead=1 us",
+                  "framework.step_overhead=0 s"}},
     };
     climb(ladders, TY_COUNT(ladders), has_an_order, ROUNDING);
 }
