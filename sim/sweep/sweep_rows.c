@@ -420,6 +420,9 @@ static char *make_line(struct job *job, uint32_t row, struct outcome *out, struc
     struct ty_text *t = &out->text;
     put_inputs(t, job, row);
     int rc = ty_row_run(&job->rows, row, NULL, 0, take_figures, out, err);
+    if (rc == 0 && isnan(ty_sweep_line_value(&out->figures, "hfu"))) { /* see sum_of in whole.c */
+        rc = ty_fail_memory(err);
+    }
     if (rc == 0) {
         rc = sweep_bands_find(&job->bands, row, &out->figures, err);
     }

@@ -351,7 +351,8 @@ static int find_others(struct ty_sweep_store *store, struct ty_err *err)
     }
     DIR *dir = opendir(folder);
     if (dir == NULL) {
-        return ty_fail(err, TY_EIO, "%s: %s", folder, strerror(errno));
+        return ty_fail(err, ty_code_of_errno(errno), "%s: cannot be opened (%s)", folder,
+                       ty_errno_text(errno));
     }
     for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
         if (is_other(store, store->path + n, entry->d_name)) {
