@@ -171,6 +171,10 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fp8_head, "false",
          "framework.fp8_recipe mxfp8: whether GEMMs of the output matrix are in fp8, too "
          "(Megatron Core's fp8_output_proj)"),
+    FLAG(wgrad_placeholders, "false",
+         "framework.fused_accumulation, below ZeRO-2: whether autograd's 16-bit placeholder of a "
+         "weight gradient stays for every shape of matrix (Transformer Engine 2, get_dummy_wgrad); "
+         "false: it is there while its part of a layer runs backward"),
     FLAG(fused_accumulation, "true",
          "whether weight-gradient GEMMs add to the gradients of earlier micro-batches; false: "
          "one more kernel per matrix does"),
@@ -368,6 +372,7 @@ void ty_framework_finish(struct ty_framework *framework, int dtype)
     const bool bf16 = dtype == TY_DTYPE_BF16 || ty_dtype_is_narrow(dtype);
     framework->fp8_weights =
         framework->fp8_weights && dtype == TY_DTYPE_FP8 && framework->fp8_recipe != TY_FP8_MX;
+    framework->wgrad_placeholders = framework->wgrad_placeholders && framework->fused_accumulation;
     framework->fp8_head =
         framework->fp8_head && dtype == TY_DTYPE_FP8 && framework->fp8_recipe == TY_FP8_MX;
     framework->overlap_tensor_products =

@@ -101,6 +101,7 @@ struct ty_framework {
     int moment_dtype;           /* enum ty_state_dtype: of its moments ... */
     int master_dtype;           /* ... and of the weights that it updates */
     bool fused_accumulation;    /* the weight gradient's product adds to them */
+    bool wgrad_placeholders;    /* and what autograd is given instead stays, one for each shape */
     double bucket;              /* gradients reduced in one call, B at 16 bit; 0: by rule */
     double first_bucket;        /* in the first call of a backward; 0: by rule */
     int overlap_grad_reduce;    /* enum ty_habit: buckets are reduced while the last backward still

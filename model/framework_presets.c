@@ -11,6 +11,7 @@ static const char megatron_lm[] =
     "grad_dtype: auto                 # bf16 implies accumulate_allreduce_grads_in_fp32\n"
     "reduce_dtype: auto               # and reduces them as they are\n"
     "fused_accumulation: true         # gradient_accumulation_fusion is its default\n"
+    "wgrad_placeholders: true         # Transformer Engine 2, module/base.py\n"
     "overlap_grad_reduce: true        # a flag, set in its published recipes\n"
     "overlap_param_gather: true       # the same\n"
     "fused_qkv: true                  # linear_qkv\n"

@@ -172,6 +172,13 @@ static inline bool ty_layout_is_mesh(const struct ty_layout *layout)
     return layout->tensor_scheme != TY_TENSOR_1D && layout->tensor > 1;
 }
 
+/* Whether ranks of a sequence have some of the heads each while attention runs. */
+static inline bool ty_layout_scatters_heads(const struct ty_layout *layout)
+{
+    return layout->context > 1 && (layout->context_method == TY_CONTEXT_ULYSSES ||
+                                   layout->context_method == TY_CONTEXT_HYBRID);
+}
+
 /* The largest s with s^power <= n; power 2 or 3. */
 uint32_t ty_root(uint32_t n, uint32_t power);
 

@@ -554,4 +554,8 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
             transform(&b, kinds);
         }
     }
+    units->placeholders.n = 0;
+    if (arch->lora.rank == 0) { /* adapters are small, and no module of Transformer Engine */
+        ty_placeholders_make(&units->placeholders, layout, units->kind);
+    }
 }

@@ -307,8 +307,20 @@ struct ty_unit_ops {
 };
 
 /* The units of a model, by enum ty_unit_kind. */
+/* Shapes of matrices whose weight gradient has a placeholder that stays
+ * (framework.wgrad_placeholders), and which kinds of units have them. */
+#define TY_PLACEHOLDERS 48u
+struct ty_placeholders {
+    struct ty_placeholder {
+        double in, out;
+        uint32_t kinds; /* a bit each */
+    } shape[TY_PLACEHOLDERS];
+    uint32_t n;
+};
+
 struct ty_units {
     struct ty_shard shard;
+    struct ty_placeholders placeholders;
     struct ty_unit_ops kind[TY_N_UNIT_KINDS];
     bool stashed; /* what they keep from forward to backward waits off the GPU */
     bool splits;  /* the largest block of a rank is lost: framework.allocator */

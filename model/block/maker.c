@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "model/block/memory.h"
+
 struct ty_unit_op *ty_block_op(struct ty_block_maker *b, enum ty_part part, const char *name,
                                const char *backward, const char *weight)
 {
@@ -159,7 +161,9 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
     for (uint32_t i = 0; i < op->n_weights && !op->frozen; i++) {
         most = fmax(most, op->weights[i].params);
     }
-    struct ty_saved wgrad = needed(life, op->part, name, b->layout->zero < 2 ? 2 * most : 0);
+    const bool stays = ty_layout_has_placeholders(b->layout) && life == TY_LIFE_BACKWARD;
+    struct ty_saved wgrad =
+        needed(life, op->part, name, b->layout->zero < 2 && !stays ? 2 * most : 0);
     wgrad.weight = true;
     put_saved(b, wgrad);
 }

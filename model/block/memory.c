@@ -401,6 +401,73 @@ double ty_memory_lost(double fragmentation, double bytes, double split)
     return fragmentation > 0 ? fragmentation * bytes + split : 0;
 }
 
+/* ---- placeholders of weight gradients ---- */
+
+static void add_shape(struct ty_placeholders *out, double in, double columns, enum ty_unit_kind k)
+{
+    uint32_t i = 0;
+    while (i < out->n && (out->shape[i].in != in || out->shape[i].out != columns)) {
+        i++;
+    }
+    if (i == out->n) {
+        assert(out->n < TY_PLACEHOLDERS);
+        out->shape[out->n++] = (struct ty_placeholder){in, columns, 0};
+    }
+    out->shape[i].kinds |= 1u << k;
+}
+
+static void add_shapes(struct ty_placeholders *out, const struct ty_unit_op *op,
+                       enum ty_unit_kind k)
+{
+    for (uint32_t i = 0; i < op->n_kernels; i++) {
+        const struct ty_kernel *x = &op->kernel[i];
+        if (x->op == TY_OPERATOR_MATMUL) {
+            add_shape(out, x->matmul.in, x->matmul.out, k);
+        } else if (x->op == TY_OPERATOR_GROUPED) { /* of one expert: all are alike */
+            add_shape(out, x->grouped.in, x->grouped.out, k);
+        }
+    }
+}
+
+bool ty_layout_has_placeholders(const struct ty_layout *layout)
+{
+    return layout->framework.wgrad_placeholders && layout->zero < 2 && !ty_layout_is_mesh(layout);
+}
+
+void ty_placeholders_make(struct ty_placeholders *out, const struct ty_layout *layout,
+                          const struct ty_unit_ops unit[TY_N_UNIT_KINDS])
+{
+    const bool any = ty_layout_has_placeholders(layout);
+    out->n = 0;
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS && any; k++) {
+        for (uint32_t i = 0; i < unit[k].n && !ty_unit_is_end(k); i++) {
+            const struct ty_unit_op *op = &unit[k].op[i];
+            if (op->n_weights > 0 && !op->frozen) {
+                add_shapes(out, op, k);
+            }
+        }
+    }
+}
+
+double ty_memory_placeholders(const struct ty_placeholders *placeholders, uint32_t kinds)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < placeholders->n; i++) {
+        const struct ty_placeholder *x = &placeholders->shape[i];
+        sum += (x->kinds & kinds) != 0 ? ty_dtype_bytes(TY_DTYPE_BF16) * x->in * x->out : 0;
+    }
+    return sum;
+}
+
+uint32_t ty_unit_kinds_of(const uint32_t count[TY_N_UNIT_KINDS])
+{
+    uint32_t kinds = 0;
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        kinds |= count[k] > 0 ? 1u << k : 0;
+    }
+    return kinds;
+}
+
 /* ---- buffers ---- */
 
 double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *whole)

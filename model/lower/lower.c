@@ -483,6 +483,8 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
                               ? 1
                               : l->sched->weight_copies(&l->shape, l->here.rank);
     plan->units = l->prices->units;
+    plan->placeholders_B =
+        ty_memory_placeholders(&plan->units->placeholders, ty_unit_kinds_of(plan->count));
     plan->states = ty_memory_states(layout, plan->params, plan->experts);
     plan->states.optimizer += ty_memory_ends(layout, plan->ends);
     plan->expert_states = ty_memory_states(layout, plan->experts, plan->experts);
@@ -518,7 +520,7 @@ static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
     struct ty_gang gang = {.n_ranks = l->members, .rank_of = own_ranks(l)};
     gang.name = ty_arena_printf(l->arena, "stage %u", (unsigned)l->here.rank);
     gang.static_B[TY_MEM_WEIGHTS] = plan->states.weights;
-    gang.static_B[TY_MEM_GRADS] = plan->states.grads;
+    gang.static_B[TY_MEM_GRADS] = plan->states.grads + plan->placeholders_B;
     gang.static_B[TY_MEM_OPTIMIZER] = plan->states.optimizer;
     gang.static_B[TY_MEM_ACTIVATIONS] = plan->buffers_B;
     ty_build_gang(&l->b, &gang);

@@ -89,7 +89,7 @@ struct ty_stage_plan {
     double frozen;                   /* parameters beside these that are not trained */
     uint32_t count[TY_N_UNIT_KINDS]; /* its units */
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
-    double buffers_B;
+    double buffers_B, placeholders_B;
     double split_B;            /* the block that the allocator loses (ty_memory_split) */
     struct ty_away_bytes away; /* next to the GPU, of a rank; */
     double pinned_B;           /* and buffers on the way there; */

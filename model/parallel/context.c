@@ -267,8 +267,7 @@ static int check_heads(const struct ty_layout *layout, const struct ty_section *
 static int check(const struct ty_layout *layout, const struct ty_section *section,
                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
-    const bool scatters =
-        layout->context_method == TY_CONTEXT_ULYSSES || layout->context_method == TY_CONTEXT_HYBRID;
+    const bool scatters = ty_layout_scatters_heads(layout);
     if (layout->context == 1) {
         return 0;
     }

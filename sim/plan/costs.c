@@ -342,6 +342,7 @@ static int add_tensors(struct ty_plan_costs *costs, const struct ty_units *units
 {
     struct ty_tensor sum[TY_N_UNIT_KINDS * TY_N_LIVES * 2];
     double bytes[TY_N_UNIT_KINDS][TY_N_LIVES][2] = {{{0}}};
+    layer->placeholders = units->placeholders;
     ty_memory_tensors(units, costs->tensors);
     for (uint32_t i = 0; i < costs->tensors->n; i++) {
         const struct ty_tensor *x = &costs->tensors->item[i];

@@ -73,6 +73,7 @@ struct ty_plan_times {
 };
 struct ty_plan_layer {
     struct ty_plan_unit unit[TY_N_UNIT_KINDS];
+    struct ty_placeholders placeholders;
     struct ty_tensor *tensor; /* [n_tensors] sums: one for each life in each kind of unit */
     uint32_t n_tensors;
     const struct ty_grads *grads; /* as the pieces go; what is added up depends on more than a

@@ -73,12 +73,15 @@ static double holds(const struct bill *b, uint32_t r, const struct ty_plan_stage
     const struct ty_plan_rank *rank = &b->look.order->rank[r];
     struct ty_stage_params all = {.all = 0};
     assert(rank->n_chunks > 0);
+    uint32_t kinds = 0;
     for (uint32_t c = 0; c < rank->n_chunks; c++) {
         ty_stage_params_add(&all, &stage[rank->stage[c]]->params, 1);
+        kinds |= ty_unit_kinds_of(b->look.deal->stage[rank->stage[c]]->count);
     }
     const struct ty_state_bytes states = ty_memory_states(b->layout, all.all, all.experts);
     return states.weights + states.grads + states.optimizer + ty_memory_ends(b->layout, all.ends) +
            ty_memory_frozen(b->layout, all.frozen_B, all.frozen_experts_B) +
+           ty_memory_placeholders(&b->look.layer->placeholders, kinds) +
            activations(b, &b->held[r], stage);
 }
 

@@ -5,6 +5,7 @@
  * activations, so that the names add up to the line they stand under. */
 #include "sim/run/bill.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 static void add_item(struct ty_bill *bill, const char *what, double bytes, enum ty_bill_life life,
                      const char *note)
 {
-    if (bytes > 0 && bill->n < TY_BILL_ITEMS) {
+    assert(bill->n < TY_BILL_ITEMS);
+    if (bytes > 0) {
         struct ty_bill_item *item = &bill->item[bill->n++];
         item->what = what;
         item->bytes = bytes;
@@ -240,7 +242,7 @@ static void add_reserve(const struct ty_config *c, uint32_t stage, struct ty_bil
     const struct ty_layout layout = ty_layout_of_stage(&c->layout, stage);
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&layout, &c->arch, name);
-    char note[128] = "";
+    char note[120] = "";
     if (c->cluster.overhead.reserve > 0) {
         add_item(bill, "reserve", c->cluster.overhead.reserve, TY_BILL_FIXED, "cluster.reserve");
         return;
@@ -261,6 +263,8 @@ static void add_states(const struct ty_stage_plan *plan, struct ty_bill *bill)
     add_item(bill, "expert weights", experts->weights, TY_BILL_FIXED, "");
     add_item(bill, "gradients", all->grads - experts->grads, TY_BILL_FIXED, "");
     add_item(bill, "expert gradients", experts->grads, TY_BILL_FIXED, "");
+    add_item(bill, "placeholders of gradients", plan->placeholders_B, TY_BILL_FIXED,
+             "one for each shape of matrix");
     add_item(bill, "optimizer", all->optimizer - experts->optimizer, TY_BILL_FIXED, "");
     add_item(bill, "expert optimizer", experts->optimizer, TY_BILL_FIXED, "");
 }
@@ -268,7 +272,7 @@ static void add_states(const struct ty_stage_plan *plan, struct ty_bill *bill)
 /* What the fullest rank has that a mean one has not. */
 static void add_uneven(const struct ty_run *run, uint32_t stage, struct ty_bill *bill)
 {
-    char note[128];
+    char note[120];
     if (run->uneven != NULL) {
         const struct ty_uneven *uneven = &run->uneven[stage];
         (void)ty_snprintf(note, sizeof(note), "rank %u: x %.2f of a balanced load",
@@ -281,7 +285,7 @@ static void add_lost(const struct ty_run *run, uint32_t stage, struct ty_bill *b
 {
     const double split = run->lowered.stage[stage].split_B;
     const double share = ty_memory_fragmentation(&run->config->cluster, &run->config->layout);
-    char note[128] = "", value[64];
+    char note[120] = "", value[64];
     if (split > 0) {
         (void)snprintf(note, sizeof(note), "with a block of %s that is split",
                        ty_words_bytes(split, value, sizeof(value)));

@@ -27,12 +27,12 @@ enum ty_bill_life {
     TY_BILL_TRANSIENT
 };
 
-#define TY_BILL_ITEMS 13u
+#define TY_BILL_ITEMS 14u
 struct ty_bill_item {
     const char *what;
     double bytes;
     enum ty_bill_life life;
-    char note[128]; /* what it is made of; "" */
+    char note[120]; /* what it is made of; "" */
 };
 
 /* A tensor of the activations: in so many layers of micro-batches (one of embedding or head). */

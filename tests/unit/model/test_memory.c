@@ -383,6 +383,40 @@ TEST(a_weight_gradient_is_a_tensor_until_it_is_added)
     ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_BACKWARD), T * (2 * 3 * f + 2 * 2 * h));
 }
 
+static double placeholders(struct model_case *c, uint32_t kinds)
+{
+    struct ty_units units;
+    ty_units_make(&units, &c->arch, &c->layout);
+    return ty_memory_placeholders(&units.placeholders, kinds);
+}
+
+/* 2 B of each shape, whatever the number of layers; attention is alike in both kinds of them. */
+TEST(a_placeholder_of_each_shape_stays)
+{
+    struct model_case c;
+    const double h = 4096, f = 11008 / 2.0, e = 512;
+    const double attention = 2 * (3 * h * h + h * h) / 2, mlp = 2 * 3 * h * f;
+    const double experts = 2 * 3 * h * e + 2 * h * 8; /* and the router */
+    const uint32_t one = 1u << TY_UNIT_LAYER, both = one | one << 1;
+    model_case(&c, 1, "llama-7b", "", "{tensor: 2, data: 4, global_batch: 4}");
+    ck_assert_double_eq(placeholders(&c, one), 0);
+    c.layout.framework.wgrad_placeholders = true;
+    ck_assert_double_eq(placeholders(&c, one), attention + mlp);
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_BACKWARD),
+                        2048 * (2 * 3 * f + 2 * 2 * h)); /* no tensor of its own */
+    model_case(&c, 1, "llama-7b",
+               "{experts: 8, experts_per_token: 2, expert_ffn: 512, dense_layers: 1}",
+               "{tensor: 2, data: 4, global_batch: 4, sequence_parallel: true}");
+    c.layout.framework.wgrad_placeholders = true;
+    ck_assert_double_eq(placeholders(&c, both), attention + mlp + experts);
+    ck_assert_double_eq(placeholders(&c, one << 1), attention + experts);
+    c.layout.zero = 2; /* gradients are buffers, cut in parts */
+    ck_assert_double_eq(placeholders(&c, both), 0);
+    struct ty_framework apart = {.wgrad_placeholders = true}; /* what is added needs no stand-in */
+    ty_framework_finish(&apart, TY_DTYPE_BF16);
+    ck_assert(!apart.wgrad_placeholders);
+}
+
 /* One kernel that writes the gradient over the logits leaves their 2 B. */
 TEST(a_fused_loss_keeps_the_logits_alone)
 {

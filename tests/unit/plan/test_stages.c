@@ -97,8 +97,8 @@ static double step_of(const char *reserve, uint32_t first, uint32_t a, uint32_t 
 /* Beside every cut into two and every count. */
 TEST(no_cut_and_no_count_is_better)
 {
-    static const char *const reserves[] = {"cluster.reserve=79.6 GB", "cluster.reserve=79.9 GB",
-                                           "cluster.reserve=80.5 GB", "cluster.reserve=80.8 GB",
+    static const char *const reserves[] = {"cluster.reserve=79.5 GB", "cluster.reserve=79.85 GB",
+                                           "cluster.reserve=80.45 GB", "cluster.reserve=80.75 GB",
                                            "cluster.reserve=81.5 GB"};
     static const uint32_t two[] = {TY_RECOMPUTE_NONE, TY_RECOMPUTE_FULL};
     uint32_t mixed = 0, none = 0;
