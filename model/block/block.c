@@ -555,7 +555,7 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
         }
     }
     units->placeholders.n = 0;
-    if (arch->lora.rank == 0) { /* adapters are small, and no module of Transformer Engine */
+    if (arch->lora.rank == 0) { /* placeholders of adapters are small */
         ty_placeholders_make(&units->placeholders, layout, units->kind);
     }
 }

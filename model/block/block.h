@@ -306,7 +306,6 @@ struct ty_unit_ops {
     bool hybrid;        /* a layer of a pattern, with blocks of its own */
 };
 
-/* The units of a model, by enum ty_unit_kind. */
 /* Shapes of matrices whose weight gradient has a placeholder that stays
  * (framework.wgrad_placeholders), and which kinds of units have them. */
 #define TY_PLACEHOLDERS 48u
@@ -318,6 +317,7 @@ struct ty_placeholders {
     uint32_t n;
 };
 
+/* The units of a model, by enum ty_unit_kind. */
 struct ty_units {
     struct ty_shard shard;
     struct ty_placeholders placeholders;

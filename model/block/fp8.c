@@ -7,10 +7,9 @@
  * transposed copy is written with each (Transformer Engine, cast_transpose; blocks of 1 x 128 need
  * one for their scales whatever the GPU). With framework.fp8_recipe current the largest value of a
  * tensor is looked for before its cast. Router, attention core and, without framework.fp8_head, the
- * head stay in 16 bit. Where
- * tensor ranks gather a tensor it is cast in shares before, and transposed whole; the same of rows
- * that are sent to experts in fp8. Not modelled: that the gather then moves half of the bytes, and
- * reductions of largest values over ranks, a few bytes.
+ * head stay in 16 bit. Where tensor ranks gather a tensor it is cast in shares before, and
+ * transposed whole; the same of rows that are sent to experts in fp8. Not modelled: that the gather
+ * then moves half of the bytes, and reductions of largest values over ranks, a few bytes.
  *
  * Blackwell's products read fp8 along either dimension (Transformer Engine,
  * non_tn_fp8_gemm_supported: compute capability 10), so that with one scale a tensor one copy does
