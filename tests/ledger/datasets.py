@@ -409,7 +409,8 @@ DATASETS = [
               "reductions is inferred from these rows."),
     Dataset(
         name="vocab parallel", family=OTHERS, table="vocab_parallel_1f1b",
-        base=base("preset: dgx-a100-80g", "bias: true", "", "preset: megatron-lm"),
+        base=base("preset: dgx-a100-80g", "bias: true", "",
+                  "preset: megatron-lm, wgrad_placeholders: false"),
         keys=lambda row: common(row) | {"model.positions": row["seq"]},
         keep=lambda row: row["schedule"] == "1F1B (baseline)" and "outl" not in row["notes"],
         left_out="rows with a split vocabulary: no such schedule here; a row that its table marks "
@@ -418,8 +419,8 @@ DATASETS = [
         groups={"vocabulary": lambda row: f"vocabulary {row['vocab']}"},
         machine="8 A100 80 GB",
         source="github.com/sail-sg/VocabularyParallelism artifact/example-results",
-        notes="Even layers, so the head makes the last stage the slowest; flash attention and no "
-              "dropout are guesses."),
+        notes="Even layers, so the head makes the last stage the slowest; flash attention, no "
+              "dropout and Transformer Engine 1 are guesses."),
     simumax("simumax B200", "zero: 1", keys=simumax_keys, keep=lambda row: row["cp"] == "1",
             sweep=shape("model", "global_batch"), groups={"model": shape("model")},
             time=FITTED, role="gemm_sustained of B200",

@@ -70,9 +70,9 @@ def keys(row):
 
 
 def recipe(row):
-    """What Megatron-Bridge's recipes have beside the table. From 26.06 on (perf_recipes, *_gb300.py
-    and *_b300.py): one kernel for the MLPs of experts, attention in fp8, exchanges beside the passes
-    of another micro-batch."""
+    """What Megatron-Bridge's recipes have beside the table. From 26.06 on (perf_recipes of each GPU):
+    one kernel for the MLPs of experts, exchanges beside the passes of another micro-batch, attention
+    in fp8, but not of DeepSeek-V3 on GB200, and heads in fp8, but not of Qwen3."""
     source, _, container = row["source"].rpartition(" ")
     if source != "Megatron-Bridge":
         return {}
@@ -82,8 +82,11 @@ def recipe(row):
         keys["framework.layer_floor"] = "0.3 ms"  # cuda_graph_impl: none
     if container >= "26.06" and row["precision"] == "mxfp8" and row["gpu"] in gpus:
         beside = "true" if row["preset"].startswith("deepseek") or int(row["pp"]) > 1 else "false"
+        wide = row["preset"].startswith("deepseek") and row["gpu"] == "GB200"
         keys |= {"framework.fused_experts": "true", "framework.fused_expert_mlp": "true",
-                 "framework.fp8_attention": "true", "framework.expert_overlap": beside}
+                 "framework.fp8_attention": "false" if wide else "true",
+                 "framework.fp8_head": "false" if row["preset"].startswith("qwen") else "true",
+                 "framework.expert_overlap": beside}
     return keys
 
 
@@ -156,9 +159,12 @@ DATASETS = [
     steps("deepseek-v3", of("arXiv 2412"), machine="2048 H800", slow=True,
           base=base("preset: dgx-h800", "attention: flash3", "", "preset: deepseek, dispatch_dtype: fp8"),
           source="arXiv 2505.09343, table 4; arXiv 2412.19437", time=SEEN,
+          inputs={"layout.stage_layers": Input("[3" + 14 * ", 4" + ", 2]",
+                                               "guess: not published; an even split is 13 % "
+                                               "too fast, and its first stage does not fit")},
           left_out="DeepSeek-V2 (arXiv 2405.04434): its number of GPUs is not published",
-          notes="Stages, schedule, dispatch and types as published. That biases keep routers within "
-                "a CV of 0.1 is a guess."),
+          notes="Stages, schedule, dispatch and types as published, but for the layers of a stage. "
+                "That biases keep routers within a CV of 0.1 is a guess."),
     steps("blackwell, experts", of("arXiv 2603", "Megatron-Bridge", gpus=BLACKWELL), time=SEEN,
           machine="8 to 256 B200, B300, GB200, GB300",
           inputs={"framework.layer_floor": Input("0 s", "guess: the recipes capture CUDA graphs, but "
