@@ -321,8 +321,8 @@ const struct ty_field ty_framework_fields[] = {
     TIME(pass_overhead, "time a GPU waits for its host at the start of each pass of a pipeline, s: "
                         "messages that block, synchronisation, scheduling"),
     TIME(step_overhead,
-         "time a GPU waits for its host at the end of each step, s, counted with the "
-         "optimizer: loading data, logging, what a source shows and cannot explain"),
+         "time a GPU waits for its host at the end of each step, s, behind the optimizer and "
+         "counted with it: loading data, logging, what a source shows and cannot explain"),
     ROW(dispatcher, WORD, .words = dispatcher_words, .fallback = "alltoall",
         .doc = "model.experts: how tokens get to their experts and back"),
     ROW(dispatch_dtype, WORD, .words = dispatch_words, .fallback = "model",

@@ -407,9 +407,9 @@ static void gradients(const struct ty_block_maker *b)
                   wide ? (e + 8) * all : 2 * e * all);
 }
 
-/* What the core gives, for its backward and for proj, which may read something else: where heads
- * are scattered over ranks of a sequence, what comes back from the exchange behind the core
- * (Transformer Engine since 2.8; autograd of DeepSpeed's _SeqAllToAll). */
+/* What the core gives, for its backward, the gate and proj. Where heads are scattered over ranks of
+ * a sequence, gate and proj read what comes back from the exchange behind the core (Transformer
+ * Engine since 2.8; autograd of DeepSpeed's _SeqAllToAll). */
 static void keep_output(const struct ty_block_maker *b, uint32_t keys, uint32_t core)
 {
     const struct ty_output_bytes bytes = ty_block_output_bytes(b);
@@ -418,14 +418,15 @@ static void keep_output(const struct ty_block_maker *b, uint32_t keys, uint32_t 
     const double gate = b->arch->attention_gate ? e : 0;
     const uint32_t proj = core + 1;
     const bool trained = ty_block_kept_input(b, &b->out->op[proj], TY_TARGET_PROJ, 1, 1) > 0;
-    const bool apart = bytes.proj > 0 || gate > 0, moved = ty_layout_scatters_heads(b->layout);
-    const bool reads = trained && !apart && !moved;
-    (reads ? ty_block_keep_input : ty_block_keep_of)(b, core, 0, proj, "attention output",
-                                                     output * bytes.core);
+    const bool reads = trained && bytes.proj <= 0 && gate <= 0;
+    const bool moved = ty_layout_scatters_heads(b->layout);
+    (reads && !moved ? ty_block_keep_input : ty_block_keep_of)(
+        b, core, 0, moved ? core : proj, "attention output", output * bytes.core);
+    (reads ? ty_block_keep_input : ty_block_keep_of)(b, proj, 0, proj,
+                                                     "attention output, exchanged",
+                                                     moved && (reads || gate > 0) ? output * e : 0);
     ty_block_keep_input(b, proj, 0, proj, "attention output in fp8",
                         b->out->op[proj].frozen ? 0 : output * bytes.proj);
-    ty_block_keep_input(b, proj, 0, proj, "attention output, exchanged",
-                        trained && !apart && moved ? output * e : 0);
     ty_block_keep(b, keys, proj, "gate of attention", output * gate);
     (trained ? ty_block_keep_input : ty_block_keep_of)(b, proj, 0, proj, "attention output, gated",
                                                        output * gate);

@@ -683,6 +683,18 @@ static void orthogonalize(struct ty_lowering *l, uint8_t reduced)
     }
 }
 
+/* framework.step_overhead, behind what the host updates in this step. */
+static void wait_for_host(struct ty_lowering *l)
+{
+    if (l->here.host == TY_NONE) {
+        return;
+    }
+    if (ty_lower_updates_away(l) && !ty_lower_is_delayed(l)) {
+        ty_lower_need(l, TY_EVENT_UPDATED);
+    }
+    ty_lower_compute(l, l->here.host, TY_NONE, TY_PART_NONE, TY_EVENT_COMPUTE);
+}
+
 /* Gradients that no backward has reduced, those of norms (sequence parallelism) and of tied
  * embeddings, the gradient norm that all ranks wait for, the optimizer, and the parameters back to
  * those who hold none. */
@@ -727,9 +739,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     if (!ty_lower_is_delayed(l)) {
         ty_lower_update(l, v, n);
     }
-    if (l->here.host != TY_NONE) {
-        ty_lower_compute(l, l->here.host, TY_NONE, TY_PART_NONE, TY_EVENT_COMPUTE);
-    }
+    wait_for_host(l);
     lower_gather_updated_params(l, v, n);
     return index;
 }

@@ -96,7 +96,8 @@ uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
 
 uint16_t ty_lower_host_kind(struct ty_lowering *l)
 {
-    const double seconds = l->in->layout->framework.step_overhead;
+    const double updates = l->sched->updates_each ? l->shape.m : 1;
+    const double seconds = l->in->layout->framework.step_overhead / updates;
     struct ty_cost cost[TY_GENERATIONS_MAX];
     for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
         cost[g] = (struct ty_cost){.seconds = seconds};

@@ -206,8 +206,9 @@ static int report_what_if(const struct ty_run *run, double tokens_per_s,
 {
     const double gain = 1 - 1 / 1.1; /* of the part of the path that gets faster */
     const double share = gain / ty_s_from_ps(run->timeline.makespan);
+    const double host = run->config->layout.framework.step_overhead * run->config->run.steps;
     const struct what_if rows[] = {
-        {"GPUs 10 % faster", faster_gpus, -share * path->compute},
+        {"GPUs 10 % faster", faster_gpus, -share * fmax(0, path->compute - host)},
         {"NVLink 10 % faster", faster_nvlink, -share * path->nvlink},
         {"network 10 % faster", faster_network, -share * path->network},
         {"latencies 10 % shorter", shorter_latency, (double)NAN},
@@ -624,8 +625,10 @@ static void add_to_path(void *arg, const struct ty_crit_task *task)
     const struct ty_kind *kind = &path->p->kinds[op->kind];
     const double seconds = ty_s_from_ps(task->dur + task->delay);
     uint32_t k = 0;
-    double *sum = &path->sum.nvlink;
-    if (op->stream == TY_STREAM_COMPUTE) {
+    double *sum = &path->sum.nvlink, others = 0;
+    if (kind->category == TY_CAT_OFFLOAD || kind->category == TY_CAT_HOST) {
+        sum = &others;
+    } else if (op->stream == TY_STREAM_COMPUTE) {
         sum = &path->sum.compute;
     } else if (kind->net_B > 0) { /* what leaves its node is as fast as the network lets it */
         sum = &path->sum.network;

@@ -20,7 +20,7 @@ static void add_item(struct ty_bill *bill, const char *what, double bytes, enum 
                      const char *note)
 {
     assert(bill->n < TY_BILL_ITEMS);
-    if (bytes > 0) {
+    if (bytes > 0 && bill->n < TY_BILL_ITEMS) {
         struct ty_bill_item *item = &bill->item[bill->n++];
         item->what = what;
         item->bytes = bytes;

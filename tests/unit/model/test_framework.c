@@ -72,6 +72,11 @@ TEST(a_step_waits_for_its_host_once)
     assert_near(step_s(SETS(wait)) - step_s(NULL), 1.5, 1e-9);
     assert_near(step_s(SETS(wait, more)) - step_s(SETS(more)), 1.5, 1e-9);
     assert_near(step_s(SETS(wait, two, early)) - step_s(SETS(two, early)), 1.5, 1e-9);
+    const char *const each = "schedule.name=pipedream", *const one = "layout.pipeline=1";
+    assert_near(step_s(SETS(wait, each)) - step_s(SETS(each)), 1.5, 1e-9);
+    const char *const away = "layout.offload=zero-offload", *const cut = "layout.zero=2";
+    const double behind = step_s(SETS(wait, one, away, cut)) - step_s(SETS(one, away, cut));
+    ck_assert_msg(behind > 1.49 && behind <= 1.5, "%g s", behind); /* what comes back moves on */
 }
 
 TEST(a_fused_loss_takes_less_memory)

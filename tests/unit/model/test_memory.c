@@ -383,6 +383,21 @@ TEST(a_weight_gradient_is_a_tensor_until_it_is_added)
     ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_BACKWARD), T * (2 * 3 * f + 2 * 2 * h));
 }
 
+/* 2 B of what proj or a gate reads beside what the core gave; run again, the core's own is gone. */
+TEST(heads_that_come_back_are_another_tensor)
+{
+    static const char *const layouts[] = {"{context: 8, recompute: none, global_batch: 8}",
+                                          "{context: 8, recompute: selective, global_batch: 8}"};
+    for (int i = 0; i < 4; i++) {
+        struct model_case c;
+        model_case(&c, 1, "llama-7b", i % 2 == 0 ? "" : "{attention_gate: true}", layouts[i / 2]);
+        const double around = sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT);
+        c.layout.context_method = TY_CONTEXT_ULYSSES;
+        const double heads = sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT);
+        ck_assert_double_eq(heads - around, i < 2 ? 2048 / 8.0 * 4096 * 2 : 0);
+    }
+}
+
 static double placeholders(struct model_case *c, uint32_t kinds)
 {
     struct ty_units units;

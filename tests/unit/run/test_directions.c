@@ -106,6 +106,7 @@ static const struct choice {
     {"framework.overlap_p2p", "auto|true|false"},
     {"framework.prefetch", "0|1|2"},
     {"framework.moment_dtype", "fp32|fp32|bf16|fp8"},
+    {"framework.wgrad_placeholders", "true|false"},
     {"framework.layer_floor", "0 s|0 s|0.3 ms|2 ms"},
     {"framework.pass_overhead", "0 s|1 us|0.3 ms|2 ms"},
     {"framework.step_overhead", "0 s|1 us|0.3 ms|2 ms"},
