@@ -172,6 +172,12 @@ static inline bool ty_layout_is_mesh(const struct ty_layout *layout)
     return layout->tensor_scheme != TY_TENSOR_1D && layout->tensor > 1;
 }
 
+/* Whether what autograd is given for weight gradients stays; buffers of shards need none. */
+static inline bool ty_layout_has_placeholders(const struct ty_layout *layout)
+{
+    return layout->framework.wgrad_placeholders && layout->zero < 2 && !ty_layout_is_mesh(layout);
+}
+
 /* Whether ranks of a sequence have some of the heads each while attention runs. */
 static inline bool ty_layout_scatters_heads(const struct ty_layout *layout)
 {

@@ -554,8 +554,5 @@ void ty_block_units(struct ty_units *units, const struct ty_arch *arch,
             transform(&b, kinds);
         }
     }
-    units->placeholders.n = 0;
-    if (arch->lora.rank == 0) { /* placeholders of adapters are small */
-        ty_placeholders_make(&units->placeholders, layout, units->kind);
-    }
+    ty_placeholders_make(&units->placeholders, arch, layout, units->kind);
 }

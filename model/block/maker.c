@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <math.h>
 
-#include "model/block/memory.h"
-
 struct ty_unit_op *ty_block_op(struct ty_block_maker *b, enum ty_part part, const char *name,
                                const char *backward, const char *weight)
 {

@@ -429,15 +429,11 @@ static void add_shapes(struct ty_placeholders *out, const struct ty_unit_op *op,
     }
 }
 
-bool ty_layout_has_placeholders(const struct ty_layout *layout)
-{
-    return layout->framework.wgrad_placeholders && layout->zero < 2 && !ty_layout_is_mesh(layout);
-}
-
-void ty_placeholders_make(struct ty_placeholders *out, const struct ty_layout *layout,
+void ty_placeholders_make(struct ty_placeholders *out, const struct ty_arch *arch,
+                          const struct ty_layout *layout,
                           const struct ty_unit_ops unit[TY_N_UNIT_KINDS])
 {
-    const bool any = ty_layout_has_placeholders(layout);
+    const bool any = arch->lora.rank == 0 && ty_layout_has_placeholders(layout);
     out->n = 0;
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS && any; k++) {
         for (uint32_t i = 0; i < unit[k].n && !ty_unit_is_end(k); i++) {

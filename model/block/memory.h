@@ -111,10 +111,10 @@ double ty_memory_split(const struct ty_tensors *tensors, const uint32_t count[TY
  * where no share is: then only what is allocated counts. */
 double ty_memory_lost(double fragmentation, double bytes, double split);
 
-/* Whether weight gradients have placeholders that stay; their shapes; and bytes of those on a rank
- * with units of these kinds, a bit each, in 16 bit. */
-bool ty_layout_has_placeholders(const struct ty_layout *layout);
-void ty_placeholders_make(struct ty_placeholders *out, const struct ty_layout *layout,
+/* Shapes of weight gradients whose placeholders stay, none of adapters, which are small; and bytes
+ * of those on a rank with units of these kinds, a bit each, in 16 bit. */
+void ty_placeholders_make(struct ty_placeholders *out, const struct ty_arch *arch,
+                          const struct ty_layout *layout,
                           const struct ty_unit_ops unit[TY_N_UNIT_KINDS]);
 double ty_memory_placeholders(const struct ty_placeholders *placeholders, uint32_t kinds);
 /* Bits of the kinds that a stage has. */

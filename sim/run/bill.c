@@ -19,7 +19,7 @@
 static void add_item(struct ty_bill *bill, const char *what, double bytes, enum ty_bill_life life,
                      const char *note)
 {
-    assert(bill->n < TY_BILL_ITEMS);
+    assert(bytes <= 0 || bill->n < TY_BILL_ITEMS);
     if (bytes > 0 && bill->n < TY_BILL_ITEMS) {
         struct ty_bill_item *item = &bill->item[bill->n++];
         item->what = what;
@@ -242,7 +242,7 @@ static void add_reserve(const struct ty_config *c, uint32_t stage, struct ty_bil
     const struct ty_layout layout = ty_layout_of_stage(&c->layout, stage);
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&layout, &c->arch, name);
-    char note[120] = "";
+    char note[TY_BILL_NOTE] = "";
     if (c->cluster.overhead.reserve > 0) {
         add_item(bill, "reserve", c->cluster.overhead.reserve, TY_BILL_FIXED, "cluster.reserve");
         return;
@@ -272,7 +272,7 @@ static void add_states(const struct ty_stage_plan *plan, struct ty_bill *bill)
 /* What the fullest rank has that a mean one has not. */
 static void add_uneven(const struct ty_run *run, uint32_t stage, struct ty_bill *bill)
 {
-    char note[120];
+    char note[TY_BILL_NOTE];
     if (run->uneven != NULL) {
         const struct ty_uneven *uneven = &run->uneven[stage];
         (void)ty_snprintf(note, sizeof(note), "rank %u: x %.2f of a balanced load",
@@ -285,7 +285,7 @@ static void add_lost(const struct ty_run *run, uint32_t stage, struct ty_bill *b
 {
     const double split = run->lowered.stage[stage].split_B;
     const double share = ty_memory_fragmentation(&run->config->cluster, &run->config->layout);
-    char note[120] = "", value[64];
+    char note[TY_BILL_NOTE] = "", value[64];
     if (split > 0) {
         (void)snprintf(note, sizeof(note), "with a block of %s that is split",
                        ty_words_bytes(split, value, sizeof(value)));

@@ -28,11 +28,12 @@ enum ty_bill_life {
 };
 
 #define TY_BILL_ITEMS 14u
+#define TY_BILL_NOTE  120u
 struct ty_bill_item {
     const char *what;
     double bytes;
     enum ty_bill_life life;
-    char note[120]; /* what it is made of; "" */
+    char note[TY_BILL_NOTE]; /* what it is made of; "" */
 };
 
 /* A tensor of the activations: in so many layers of micro-batches (one of embedding or head). */
